@@ -1,0 +1,1 @@
+"""The words of etmem as enums and frozen dataclasses. Imports nothing of the rest."""

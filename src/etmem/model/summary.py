@@ -1,0 +1,281 @@
+"""``etmem.summary/1``: everything a report shows, as frozen dataclasses.
+
+The fields are the JSON's fields, in order. All sizes are bytes, all times nanoseconds on the trace's
+monotonic clock, counted from its start.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from etmem.model.words import Category, Certainty, FindingCode, IssueCode, PhaseKind, Severity, Source
+
+SCHEMA = "etmem.summary/1"
+
+
+@dataclass(frozen=True)
+class InputSpec:
+    """One input of one method as it was run."""
+
+    method: str
+    index: int
+    dtype: str
+    shape: tuple[int, ...]
+    upper_bound: bool = False
+    """The shape is the file's upper bound of a dynamic dimension, not the caller's choice."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """What the figures belong to."""
+
+    arch: str
+    cpu: str
+    isa: str
+    """The instruction set that XNNPACK's tiles follow: avx512, avx2, sse..., neon."""
+    pointer_bytes: int
+    executorch: str
+    runtime: str
+    """``native`` (etmem-runner), ``python`` or ``command``."""
+    loader: str
+    iterations: int
+    dry: bool
+    preset: str
+    backend_options: tuple[str, ...]
+    threads: int | None
+    inputs: tuple[InputSpec, ...]
+
+
+@dataclass(frozen=True)
+class Environment:
+    """Where it ran; nothing here enters a comparison of counted bytes."""
+
+    etmem: str
+    python: str
+    platform: str
+    kernel: str
+    libc: str
+    allocator: str
+    page_bytes: int
+    memlock_limit_bytes: int | None
+    command: tuple[str, ...]
+    exit_status: int | None
+    """The process's exit code, or minus the signal that ended it."""
+
+
+@dataclass(frozen=True)
+class ProgramInfo:
+    program: int
+    path: str | None
+    file_bytes: int | None
+    methods: tuple[str, ...]
+    constant_methods: tuple[str, ...] = ()
+    """Methods that only return constants, such as ``get_vocab_size``: they are not run."""
+
+
+@dataclass(frozen=True)
+class CategoryBytes:
+    category: Category
+    private_bytes: int
+    file_bytes: int
+    blocks: int
+
+
+@dataclass(frozen=True)
+class OwnerBytes:
+    """One owner at one instant. ``instance`` is null for what instances share, and for other owners."""
+
+    owner: str
+    instance: str | None
+    """``forward/XnnpackBackend[2]``."""
+    private_bytes: int
+    file_bytes: int
+    categories: tuple[CategoryBytes, ...]
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What is live at one instant. The totals count ``executorch`` and ``delegate:*`` only."""
+
+    time_ns: int
+    private_bytes: int
+    file_bytes: int
+    owners: tuple[OwnerBytes, ...]
+    """Host and profiler included, beside the totals."""
+
+
+@dataclass(frozen=True)
+class Rss:
+    """RSS at a phase's edges, and the kernel's high water in between (null where it cannot be reset)."""
+
+    start_bytes: int
+    end_bytes: int
+    peak_bytes: int | None
+
+
+@dataclass(frozen=True)
+class Phase:
+    kind: PhaseKind
+    program: int
+    method: str | None
+    iteration: int | None
+    start_ns: int
+    end_ns: int
+    failed: bool
+    peak: Moment
+    peak_private: Moment
+    live_start: Moment
+    live_end: Moment
+    allocated_bytes: int
+    allocations: int
+    unowned_bytes: int
+    """Allocated on a thread inside the phase and ending as host's, claims excepted."""
+    process_private_bytes: int
+    """Peak of the whole process's requested private bytes in the phase."""
+    rss: Rss | None
+
+
+@dataclass(frozen=True)
+class Peak:
+    """The largest moment of a group of phases; ``phase`` is the index in ``Summary.phases``."""
+
+    phase: int
+    moment: Moment
+    owner_peaks: tuple[OwnerBytes, ...]
+    """Each owner at its own peak within the same group of phases."""
+
+
+@dataclass(frozen=True)
+class Peaks:
+    load: Peak | None
+    inference: Peak | None
+    steady: Peak | None
+    """The end of the last inference."""
+
+
+@dataclass(frozen=True)
+class ArenaUser:
+    owner: str
+    instance: str | None
+    bytes: int
+    allocations: int
+
+
+@dataclass(frozen=True)
+class Arena:
+    """A region that an ExecuTorch allocator hands out from. It refines blocks and adds to no total."""
+
+    name: str
+    """``planned[<mem_id>]``, ``method_allocator``, ``temp_allocator``."""
+    program: int
+    method: str | None
+    bytes: int
+    """Given: the planned buffer's size, or all that was asked of the allocator."""
+    used_peak_bytes: int | None
+    allocations: int
+    users: tuple[ArenaUser, ...] = ()
+
+
+@dataclass(frozen=True)
+class DelegateInfo:
+    backend: str
+    program: int
+    method: str
+    instance: int
+    blob_bytes: int
+    blob_released: str
+    """``init``, ``unload`` or ``never``."""
+    named_data_bytes: int
+    init_peak_bytes: int
+    """Peak private + file bytes of this delegate's own blocks during its init."""
+    live_after_init_bytes: int
+    first_execute_growth_bytes: int
+    steady_bytes: int
+    execute_allocations: int
+    """Allocations in all its executes after the first."""
+    shared_with: tuple[str, ...]
+    """Instances that share its workspace or weight cache."""
+
+
+@dataclass(frozen=True)
+class LargestBlock:
+    at: str
+    """``load`` or ``inference``: live at that peak."""
+    owner: str
+    instance: str | None
+    category: Category
+    phase: PhaseKind | None
+    """The phase it was allocated in; null outside of any."""
+    requested_bytes: int
+    count: int
+    file: bool
+
+
+@dataclass(frozen=True)
+class BalanceLine:
+    line: str
+    bytes: int
+    source: Source
+
+
+@dataclass(frozen=True)
+class Balance:
+    """``rss_bytes == sum(lines) + unaccounted_bytes``, exactly."""
+
+    at: str
+    """``load`` (end of the last method load), ``first_inference``, ``last_inference``."""
+    rss_bytes: int
+    lines: tuple[BalanceLine, ...]
+    unaccounted_bytes: int
+
+
+@dataclass(frozen=True)
+class HighWater:
+    """The kernel's high water in a group of phases against the counted bytes at its peak."""
+
+    at: str
+    """``load`` or ``inference``."""
+    high_water_bytes: int
+    counted_bytes: int
+    before_bytes: int
+    """RSS when the first phase of the group began, less what was counted then."""
+    other_bytes: int
+    """high_water - counted - before."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    code: FindingCode
+    owner: str
+    bytes: int
+    saving_bytes: int | None
+    certainty: Certainty
+    advice: str
+    """Plain text, one or two sentences with the figures in it."""
+    detail: dict[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Issue:
+    code: IssueCode
+    severity: Severity
+    message: str
+    hint: str
+    detail: dict[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Summary:
+    target: Target
+    environment: Environment
+    programs: tuple[ProgramInfo, ...]
+    phases: tuple[Phase, ...]
+    peaks: Peaks
+    arenas: tuple[Arena, ...]
+    delegates: tuple[DelegateInfo, ...]
+    largest_blocks: tuple[LargestBlock, ...]
+    balances: tuple[Balance, ...]
+    high_waters: tuple[HighWater, ...]
+    findings: tuple[Finding, ...]
+    issues: tuple[Issue, ...]
+    schema: str = SCHEMA

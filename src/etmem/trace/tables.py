@@ -1,0 +1,302 @@
+"""A trace in memory: columns for events, small frozen rows for everything else.
+
+The names are those of ``native/agent/trace_format.h``. Stamps order everything over all threads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum, IntFlag
+
+import numpy as np
+import numpy.typing as npt
+
+NEVER = np.uint64(2**64 - 1)
+"""The end stamp of what was still live when the trace ended."""
+
+U8 = npt.NDArray[np.uint8]
+U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
+
+
+class EventKind(IntEnum):
+    ALLOC = 1
+    FREE = 2
+    UNDO = 3
+    MAP = 4
+    UNMAP = 5
+    ADVISE = 6
+    PROTECT = 7
+    BREAK = 8
+    HEAP_ALLOC = 16
+    HEAP_FREE = 17
+    HEAP_RESET = 18
+
+
+class MapFlag(IntFlag):
+    FILE = 1
+    RESERVED = 2
+    SHARED = 4
+    FIXED = 8
+    NESTED = 16
+    MOVED = 32
+
+
+class ScopeKind(IntEnum):
+    PROGRAM_LOAD = 1
+    METHOD_LOAD = 2
+    INFERENCE = 3
+    UNLOAD = 4
+    DELEGATE = 5
+    INSTRUCTION = 6
+    TAG = 7
+    PROFILER = 8
+
+    @property
+    def is_phase(self) -> bool:
+        return self <= ScopeKind.UNLOAD
+
+
+class DelegateStage(IntEnum):
+    INIT = 0
+    EXECUTE = 1
+    DESTROY = 2
+
+
+class SegmentType(IntEnum):
+    PROGRAM = 0
+    CONSTANT = 1
+    BACKEND = 2
+    MUTABLE = 3
+    EXTERNAL = 4
+    NAMED = 16
+
+
+class RssLabel(IntEnum):
+    START = 1
+    PHASE_BEGIN = 2
+    PHASE_END = 3
+    EXIT = 4
+
+
+@dataclass(frozen=True)
+class Header:
+    version: int
+    pointer_bytes: int
+    page_bytes: int
+    pid: int
+    arch: str
+    start_realtime_ns: int
+    start_monotonic_ns: int
+    dropped_events: int
+    agent_bytes: int
+    closed: bool
+    stopped: bool
+    disk_full: bool
+    forked_child: bool
+    truncated: bool
+    """The file ends before what its header promises: a torn tail was left out."""
+
+
+@dataclass(frozen=True)
+class Events:
+    """All events in stamp order; equal-length columns."""
+
+    stamp: U64
+    kind: U8
+    flags: U8
+    address: U64
+    size: U64
+    scope: U32
+    stack: U32
+    thread: U32
+
+    def __len__(self) -> int:
+        return len(self.stamp)
+
+
+@dataclass(frozen=True)
+class Scope:
+    id: int
+    parent: int
+    kind: ScopeKind
+    name: str
+    thread: int
+    a: int
+    b: int
+    flags: int
+    begin_stamp: int
+    end_stamp: int | None
+    """None: it never ended (the process did)."""
+    begin_ns: int
+    end_ns: int | None
+    failed: bool
+
+
+@dataclass(frozen=True)
+class Thread:
+    tid: int
+    parent: int
+    scope: int
+    start_routine: int
+    stack_pointer: int
+    existed_before: bool
+    begin_stamp: int
+    end_stamp: int | None
+    time_ns: int
+
+
+@dataclass(frozen=True)
+class Claim:
+    stamp: int
+    address: int
+    bytes: int
+    owner: str
+    category: str
+    name: str
+    scope: int
+
+
+@dataclass(frozen=True)
+class Heap:
+    id: int
+    name: str
+    owner: str
+    category: str
+    scope: int
+    stamp: int
+
+
+@dataclass(frozen=True)
+class FileMap:
+    stamp: int
+    """Of the MAP event it explains."""
+    address: int
+    bytes: int
+    offset: int
+    path: str
+
+
+@dataclass(frozen=True)
+class RssSample:
+    stamp: int
+    time_ns: int
+    label: RssLabel
+    scope: int
+    rss_bytes: int
+    high_water_bytes: int
+    locked_bytes: int
+    file_rss_bytes: int
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    id: int
+    stamp: int
+    time_ns: int
+    name: str
+    scope: int
+    scanned: bool
+    """Whether ``pages`` was read (PAGEMAP_SCAN or /proc/self/pagemap)."""
+    rss_bytes: int
+    malloc_arena_bytes: int
+    malloc_mmap_bytes: int
+    malloc_used_bytes: int
+    malloc_free_bytes: int
+    maps: str
+    """/proc/self/maps, raw."""
+    pages: U64
+    """Resident ranges, shape (n, 3): start, end, PAGEMAP_SCAN categories."""
+
+
+@dataclass(frozen=True)
+class Segment:
+    id: int
+    stamp: int
+    address: int
+    bytes: int
+    offset: int
+    type: SegmentType
+    index: int
+    name: str
+    """Backend id of a BACKEND segment, key of a NAMED one."""
+    scope: int
+    program: int
+    freed_stamp: int | None
+    freed_scope: int
+
+
+@dataclass(frozen=True)
+class OwnMapping:
+    stamp: int
+    address: int
+    bytes: int
+    name: str
+
+
+@dataclass(frozen=True)
+class ModuleRecord:
+    stamp: int
+    base: int
+    bytes: int
+    path: str
+    scope: int
+    build_id: str
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Everything one process recorded."""
+
+    header: Header
+    events: Events
+    scopes: dict[int, Scope]
+    threads: tuple[Thread, ...]
+    claims: tuple[Claim, ...]
+    heaps: dict[int, Heap]
+    stacks: dict[int, tuple[int, ...]]
+    file_maps: tuple[FileMap, ...]
+    rss: tuple[RssSample, ...]
+    snapshots: tuple[Snapshot, ...]
+    segments: tuple[Segment, ...]
+    notes: tuple[tuple[str, str], ...]
+    own: tuple[OwnMapping, ...]
+    modules: tuple[ModuleRecord, ...]
+    clock: U64
+    """Points of the stamp-to-time line, shape (n, 2): stamp, time_ns; increasing in both."""
+
+    def note(self, key: str) -> str | None:
+        """The last note under a key."""
+        return next((value for name, value in reversed(self.notes) if name == key), None)
+
+
+class BlockKind(IntEnum):
+    HEAP = 1
+    ANONYMOUS = 2
+    FILE = 3
+    SHARED = 4
+    """Shared anonymous: not private, not a file."""
+    RESERVED = 5
+    """PROT_NONE: address space only, counted nowhere."""
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Memory blocks: one row per physical allocation (or per remaining piece of a mapping), by begin stamp.
+
+    ``begin`` is the stamp of the event that made it, ``end`` of the one that ended it, or NEVER.
+    """
+
+    begin: U64
+    end: U64
+    address: U64
+    bytes: U64
+    kind: U8
+    scope: U32
+    stack: U32
+    thread: U32
+    file: npt.NDArray[np.int32]
+    """Index into ``Trace.file_maps``, -1 for none."""
+
+    def __len__(self) -> int:
+        return len(self.begin)
