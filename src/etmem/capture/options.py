@@ -1,0 +1,122 @@
+"""What a capture is asked to do, and what it gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from etmem.model.summary import Environment, Issue, Target
+
+Progress = Callable[[str], None]
+"""Called with a short line whenever a capture starts a step that may take a while."""
+
+DEFAULT_ITERATIONS = 2
+"""The first inference warms up, the second is steady state."""
+
+
+def silent(step: str) -> None:
+    """The progress callback of who does not want any."""
+
+
+class LoadMode(StrEnum):
+    MMAP = "mmap"
+    MLOCK = "mlock"
+    FILE = "file"
+    BUFFER = "buffer"
+
+
+class Preset(StrEnum):
+    """Backend defaults of ExecuTorch's build presets."""
+
+    WHEEL = "wheel"
+    ANDROID = "android"
+    APPLE = "apple"
+
+
+class Runtime(StrEnum):
+    NATIVE = "native"
+    PYTHON = "python"
+
+
+@dataclass(frozen=True)
+class ShapeOption:
+    """``--shape [METHOD:]INDEX=1x3x224x224``; several for one input run one after the other, in order."""
+
+    method: str | None
+    """None: every method that has this input."""
+    index: int
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class BackendOption:
+    """``--backend-option BACKEND:KEY=VALUE``, as ExecuTorch's backend options are typed."""
+
+    backend: str
+    key: str
+    value: bool | int | str
+
+    def __str__(self) -> str:
+        value = str(self.value).lower() if isinstance(self.value, bool) else self.value
+        return f"{self.backend}:{self.key}={value}"
+
+
+@dataclass(frozen=True)
+class ProfileOptions:
+    """``etmem profile``."""
+
+    program: Path
+    methods: tuple[str, ...] = ()
+    """Empty: every method that is not constant."""
+    iterations: int = DEFAULT_ITERATIONS
+    inputs: tuple[Path, ...] = ()
+    """``.npz`` files, each one set of inputs; several run one after the other."""
+    shapes: tuple[ShapeOption, ...] = ()
+    load_mode: LoadMode = LoadMode.MMAP
+    data: tuple[Path, ...] = ()
+    """``.ptd`` files."""
+    threads: int | None = None
+    backend_options: tuple[BackendOption, ...] = ()
+    preset: Preset = Preset.WHEEL
+    share_arenas: bool = False
+    libraries: tuple[Path, ...] = ()
+    """Shared objects with operators or backends, loaded before the program."""
+    dry: bool = False
+    runtime: Runtime = Runtime.NATIVE
+    output: Path | None = None
+    """The trace; None: ``<program stem>.etmem`` in the working directory."""
+    executorch: Path | None = None
+    """Prefix of the ExecuTorch installation; None: the wheel of this Python."""
+    progress: Progress = field(default=silent, compare=False)
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """``etmem run -- CMD``."""
+
+    output: Path | None = None
+    """The trace; None: ``<command name>.etmem`` in the working directory."""
+    children: bool = False
+    """Record child processes too, each into its own trace."""
+    dry: bool = False
+    executorch: Path | None = None
+    progress: Progress = field(default=silent, compare=False)
+
+
+@dataclass(frozen=True)
+class Capture:
+    """A finished capture. Its trace holds all that a report needs."""
+
+    trace_path: Path
+    log_path: Path | None
+    """What the process wrote to stderr, ExecuTorch's log included, where it was kept."""
+    exit_status: int
+    """The process's exit code, or minus the signal that ended it."""
+    target: Target
+    environment: Environment
+    programs: tuple[Path, ...]
+    dry: bool
+    issues: tuple[Issue, ...] = ()
+    """What the launcher found; analysis adds its own."""
