@@ -47,7 +47,7 @@ struct Header {
   uint32_t status;              // Status bits
   uint32_t reserved;
 };
-static_assert(sizeof(Header) == 120);
+static_assert(sizeof(Header) == 112);
 
 enum ChunkKind : uint32_t { kEvents = 1, kMeta = 2 };
 
