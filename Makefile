@@ -1,0 +1,67 @@
+# `make help` lists the targets. Everything lives in .venv; nothing outside the checkout is touched.
+PYTHON ?= python3
+VENV ?= .venv
+PYTEST_FLAGS ?= -n 2 --dist worksteal
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+NATIVE := $(shell find native -type f)
+CPP := $(shell find native -name '*.cpp' -o -name '*.hpp' -o -name '*.h' | sort)
+PY := src tests benchmarks examples
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format lint types bench clean
+
+help: ## list the targets
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
+
+demo: $(VENV)/.demo ## profile a small model and print the first screen
+	$(BIN)/etmem profile examples/convs.pte --output build/convs.etmem
+	@echo
+	@echo "The trace is build/convs.etmem. Next: $(BIN)/etmem report build/convs.etmem --full"
+
+test: $(VENV)/.test ## run every test
+	$(BIN)/python -m pytest $(PYTEST_FLAGS)
+
+check: lint types test ## format, lint, types, then every test
+
+format: $(VENV)/.test ## rewrite the sources as the formatters want them
+	$(BIN)/ruff format $(PY)
+	$(BIN)/ruff check --fix $(PY)
+	$(BIN)/clang-format -i $(CPP)
+
+lint: $(VENV)/.test ## formatters and linters, changing nothing
+	$(BIN)/ruff format --check $(PY)
+	$(BIN)/ruff check $(PY)
+	$(BIN)/clang-format --dry-run -Werror $(CPP)
+
+types: $(VENV)/.test ## mypy --strict
+	$(BIN)/mypy
+
+bench: $(VENV)/.bench ## figures beside memray's, in one run
+	$(BIN)/python benchmarks/run.py
+
+clean: ## remove what the other targets made
+	rm -rf $(VENV) build dist src/etmem/_native .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+# An editable install: Python edits are seen at once, native ones when a stamp is older than them.
+$(VENV)/.install: pyproject.toml CMakeLists.txt native/CMakeLists.txt $(NATIVE)
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	mkdir -p build
+	$(PIP) install --editable .
+	touch $@
+
+# The demo needs ExecuTorch's headers and libraries, not the exporter's dependencies (torchao, coremltools...).
+$(VENV)/.demo: $(VENV)/.install
+	$(PIP) install --no-deps executorch==1.5.1
+	touch $@
+
+# torch alone and first: another package's wish for a newer one would change the exported programs.
+$(VENV)/.test: $(VENV)/.install
+	$(PIP) install torch==2.13.0
+	$(PIP) install --editable '.[test,lint]'
+	touch $@
+
+$(VENV)/.bench: $(VENV)/.test
+	$(PIP) install --editable '.[bench]'
+	touch $@

@@ -1,0 +1,1 @@
+"""Tests of etmem: ``python -m pytest`` from the repository's root."""

@@ -1,0 +1,93 @@
+"""Names of the test models, their families and where their files are cached. Needs neither torch nor executorch."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+FAMILIES: dict[str, tuple[str, ...]] = {
+    "cases": (
+        "mlp.pte",
+        "mlp_portable.pte",
+        "mlp_three_delegates.pte",
+        "mlp_dynamic.pte",
+        "mlp_two_methods.pte",
+        "convs.pte",
+        "convs_three_delegates.pte",
+        "kv_cache.pte",
+    ),
+    "llama": ("llama.pte",),
+    "openvino_cnn": ("openvino_cnn.pte", "openvino_and_xnnpack.pte"),
+    "quantized": ("quantized_xnnpack.pte", "quantized_portable.pte"),
+}
+"""Family (a module of this package) -> the files it exports."""
+
+PACKAGES: dict[str, tuple[str, ...]] = {
+    "llama": ("torch", "executorch", "transformers"),
+    "openvino_cnn": ("torch", "executorch", "openvino", "nncf"),
+    "quantized": ("torch", "executorch", "torchao"),
+}
+"""Packages whose versions decide the bytes of a family's files; by default torch and executorch."""
+
+
+def file_of(name: str) -> str:
+    """The file name of a model given with or without its suffix."""
+    files = [file for family in FAMILIES.values() for file in family]
+    match = [file for file in files if name in (file, file.partition(".")[0])]
+    if len(match) != 1:
+        raise KeyError(f"{name!r} is none of {', '.join(sorted(files))}")
+    return match[0]
+
+
+def family_of(name: str) -> str:
+    file = file_of(name)
+    return next(family for family, files in FAMILIES.items() if file in files)
+
+
+def cache_directory(family: str) -> Path:
+    """Where a family's files belong: a new place whenever its script or a package that it uses changes."""
+    here = Path(__file__).parent
+    digest = hashlib.sha256()
+    for script in ("export.py", f"{family}.py"):
+        digest.update((here / script).read_bytes())
+    for package in PACKAGES.get(family, ("torch", "executorch")):
+        digest.update(f"{package}=={version(package)}".encode())
+    base = Path(os.environ.get("ETMEM_TEST_CACHE") or ROOT / ".cache" / "models")
+    return base / f"{family}-{digest.hexdigest()[:16]}"
+
+
+@contextmanager
+def one_export_at_a_time(base: Path) -> Iterator[None]:
+    """Exports take a core and gigabytes each: test workers wait for one another."""
+    base.mkdir(parents=True, exist_ok=True)
+    with (base / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def model_path(name: str) -> Path:
+    """The exported file of a model, made now if the cache does not hold it."""
+    directory = cache_directory(family_of(name))
+    path = directory / file_of(name)
+    if not path.exists():
+        with one_export_at_a_time(directory.parent):
+            if not path.exists():
+                export(name)
+    return path
+
+
+def export(name: str) -> None:
+    """Run the exporter in a process of its own: torch stays out of the tests', and its warnings out of their output."""
+    command = [sys.executable, "-W", "ignore", "-m", "tests.models.export", name]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"exporting {name} failed:\n{done.stderr[-4000:]}")
