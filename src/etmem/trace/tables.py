@@ -131,6 +131,8 @@ class Scope:
     begin_ns: int
     end_ns: int | None
     failed: bool
+    category: str = ""
+    """Of a TAG: the category that ``a`` names."""
 
 
 @dataclass(frozen=True)
