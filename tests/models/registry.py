@@ -27,7 +27,6 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     ),
     "llama": ("llama.pte",),
     "openvino_cnn": ("openvino_cnn.pte", "openvino_and_xnnpack.pte"),
-    "quantized": ("quantized_xnnpack.pte", "quantized_portable.pte"),
 }
 """Family (a module of this package) -> the files it exports."""
 
