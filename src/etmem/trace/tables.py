@@ -5,7 +5,8 @@ The names are those of ``native/agent/trace_format.h``. Stamps order everything 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
 from enum import IntEnum, IntFlag
 
 import numpy as np
@@ -100,7 +101,10 @@ class Header:
 
 @dataclass(frozen=True)
 class Events:
-    """All events in stamp order; equal-length columns."""
+    """All events in stamp order; equal-length columns.
+
+    Those of a trace that was read from a file are loaded column by column, when one is first asked for.
+    """
 
     stamp: U64
     kind: U8
@@ -113,6 +117,11 @@ class Events:
 
     def __len__(self) -> int:
         return len(self.stamp)
+
+    def batches(self, rows: int = 1 << 20) -> Iterator[Events]:
+        """The same events in pieces of at most ``rows``: what a pass over all of them needs in memory."""
+        for at in range(0, len(self), rows):
+            yield Events(*(getattr(self, column.name)[at : at + rows] for column in fields(Events)))
 
 
 @dataclass(frozen=True)
