@@ -72,8 +72,11 @@ struct etmem_api {
   void (*segment_free)(etmem_id segment);
 
   void (*note)(etmem_id key, etmem_id value);
-  void (*snapshot)(etmem_id name);      /* RSS, maps and resident pages, about a millisecond */
-  void (*expect_inferences)(uint64_t n); /* the caller will run n more: the last one is snapshot */
+  void (*snapshot)(etmem_id name, etmem_id scope); /* RSS, maps and resident pages after a phase: 1 ms */
+  /* The caller will run a method n more times; remaining() counts down at each end of an inference and
+   * is 1 when the one that ends is the last. 0 when nothing was announced. */
+  void (*expect_inferences)(uint64_t n);
+  uint64_t (*remaining_inferences)(void);
 
   void* (*allocate)(size_t bytes); /* the profiler's own memory, 16-byte aligned, never freed */
 };

@@ -117,12 +117,21 @@ def _agent_recipe(native: Path) -> Recipe:
             "-shared",
             "-fno-exceptions",
             "-fno-rtti",
+            "-fno-threadsafe-statics",
             "-fvisibility=hidden",
             "-ftls-model=initial-exec",
+            # The driver would add libstdc++, which must not reach the profiled process. (-nostdlib++ says it
+            # directly, but GCC 12 does not have it.)
+            "-nodefaultlibs",
         ),
-        # The C++ runtime that the driver adds is not used, so --as-needed leaves it out: the agent depends on libc
-        # alone. (-nostdlib++ says so directly, but GCC 12 does not have it.)
-        link=("-static-libgcc", "-Wl,--as-needed", "-Wl,-z,defs", "-ldl", "-lpthread"),
+        link=(
+            "-Wl,--exclude-libs,ALL",
+            # Its constructor runs before those of all other libraries: what they allocate is then seen.
+            "-Wl,-z,initfirst",
+            "-Wl,-z,now",
+            "-Wl,-z,defs",
+            *("-lgcc_eh", "-lgcc", "-lpthread", "-ldl", "-lc"),
+        ),
     )
 
 
@@ -153,11 +162,26 @@ def _hooks_recipe(native: Path, found: ExecuTorch, library: Path) -> Recipe:
         name="etmem-hooks.so",
         folder=native / "executorch",
         includes=(native / "include",),
-        flags=("-fPIC", "-shared", "-fno-exceptions", "-frtti", "-fvisibility=hidden", *_executorch_flags(found)),
+        flags=(
+            "-fPIC",
+            "-shared",
+            "-fno-exceptions",
+            "-frtti",
+            "-fno-threadsafe-statics",
+            "-fvisibility=hidden",
+            f'-DETMEM_BUILD_ID="{_told_by(library)}"',
+            *_executorch_flags(found),
+        ),
         # Exactly the library that defines this runtime: another one would register all operators a second time.
         link=(str(library.resolve()), "-ldl"),
         depends=(elf.identity(library),),
     )
+
+
+def _told_by(library: Path) -> str:
+    """How the agent tells that the runtime it met is this one (native/agent/stubs.cpp says the same)."""
+    found = elf.read(library)
+    return found.build_id if found is not None and found.build_id else f"path:{library.resolve()}"
 
 
 def _executorch_flags(found: ExecuTorch) -> tuple[str, ...]:

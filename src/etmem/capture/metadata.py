@@ -1,8 +1,8 @@
 """What the launcher knows and the process does not, as notes in the trace.
 
-The launcher passes notes in the environment variable ``ETMEM_NOTES`` (a JSON object of strings), which
-the agent records. Under ``capture`` stands the JSON of ``CaptureMetadata``; the exit status follows
-when the process has ended, as a trailing note ``exit_status``.
+The launcher passes notes in the environment variable ``ETMEM_NOTES`` (``key=value``, each ended by the
+unit separator), which the agent records. Under ``capture`` stands the JSON of ``CaptureMetadata``; the
+exit status follows when the process has ended, as a trailing note ``exit_status``.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ NOTES_VARIABLE = "ETMEM_NOTES"
 CAPTURE_NOTE = "capture"
 EXIT_STATUS_NOTE = "exit_status"
 VERSION = 1
+_SEPARATOR = "\x1f"
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ def decode(text: str) -> CaptureMetadata:
 
 def notes_variable(notes: Mapping[str, str]) -> str:
     """The value of ``ETMEM_NOTES``."""
-    return json.dumps(dict(notes), separators=(",", ":"))
+    return "".join(f"{key}={value}{_SEPARATOR}" for key, value in notes.items())
 
 
 def with_exit_status(metadata: CaptureMetadata, note: str | None) -> CaptureMetadata:

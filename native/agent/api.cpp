@@ -1,0 +1,115 @@
+#include "api.h"
+
+#include "arena.h"
+#include "observe.h"
+#include "recorder.h"
+#include "scopes.h"
+
+namespace etmem {
+namespace {
+
+uint32_t heaps;
+uint32_t segments;
+uint64_t expected;
+
+int is_recording() { return recording(); }
+
+etmem_id string(const char* text, size_t length) { return recorder::string(text, length); }
+
+etmem_id scope_begin(uint32_t kind, etmem_id name, int64_t a, int64_t b, uint32_t flags) {
+  return scopes::begin(kind, name, a, b, flags);
+}
+
+void scope_end(etmem_id scope, int failed) { scopes::end(scope, failed != 0); }
+
+/* Enters the agent; false when the call is to be dropped. */
+class Entry : public Busy {
+ public:
+  explicit operator bool() const {
+    if (!recording()) return false;
+    if (!entered) trace_file::count_drop();
+    return entered;
+  }
+};
+
+void claim(const void* address, size_t bytes, etmem_id owner, etmem_id category, etmem_id name) {
+  if (Entry entry; entry) {
+    const format::MetaClaim record = {reinterpret_cast<uint64_t>(address), bytes, owner, category, name,
+                                      t_state.scope};
+    recorder::meta(format::kMetaClaim, record);
+  }
+}
+
+etmem_id heap_register(etmem_id name, etmem_id owner, etmem_id category) {
+  const uint32_t id = __atomic_add_fetch(&heaps, 1, __ATOMIC_RELAXED);
+  if (Entry entry; entry) {
+    recorder::meta(format::kMetaHeap, format::MetaHeap{id, name, owner, category, t_state.scope, 0});
+  }
+  return id;
+}
+
+void heap_alloc(etmem_id heap, const void* address, size_t bytes) {
+  if (heap != 0 && recorder::wanted()) recorder::event(format::kHeapAlloc, 0, address, bytes, heap);
+}
+
+void heap_free(etmem_id heap, const void* address) {
+  if (heap != 0 && recorder::wanted()) recorder::event(format::kHeapFree, 0, address, 0, heap);
+}
+
+void heap_reset(etmem_id heap) {
+  if (heap != 0 && recorder::wanted()) recorder::event(format::kHeapReset, 0, nullptr, 0, heap);
+}
+
+etmem_id segment(const etmem_segment* s) {
+  Entry entry;
+  if (!entry) return 0;
+  const uint32_t id = __atomic_add_fetch(&segments, 1, __ATOMIC_RELAXED);
+  const format::MetaSegment record = {reinterpret_cast<uint64_t>(s->address), s->bytes, s->offset, id, s->type,
+                                      s->index, s->name, t_state.scope, s->program};
+  return recorder::meta(format::kMetaSegment, record) ? id : 0;
+}
+
+void segment_free(etmem_id id) {
+  if (id == 0) return;
+  if (Entry entry; entry) recorder::meta(format::kMetaSegmentFree, format::MetaSegmentFree{id, t_state.scope});
+}
+
+void note(etmem_id key, etmem_id value) {
+  if (Entry entry; entry) recorder::meta(format::kMetaNote, format::MetaNote{key, value});
+}
+
+void snapshot(etmem_id name, etmem_id scope) {
+  if (Entry entry; entry) observe::snapshot(name, scope);
+}
+
+void expect_inferences(uint64_t n) { __atomic_store_n(&expected, n, __ATOMIC_RELAXED); }
+
+uint64_t remaining_inferences() {
+  const uint64_t n = __atomic_load_n(&expected, __ATOMIC_RELAXED);
+  if (n > 0) __atomic_store_n(&expected, n - 1, __ATOMIC_RELAXED);
+  return n;
+}
+
+}  // namespace
+}  // namespace etmem
+
+const etmem_api etmem_api_v1 = {
+    1,
+    sizeof(etmem_api),
+    etmem::is_recording,
+    etmem::string,
+    etmem::scope_begin,
+    etmem::scope_end,
+    etmem::claim,
+    etmem::heap_register,
+    etmem::heap_alloc,
+    etmem::heap_free,
+    etmem::heap_reset,
+    etmem::segment,
+    etmem::segment_free,
+    etmem::note,
+    etmem::snapshot,
+    etmem::expect_inferences,
+    etmem::remaining_inferences,
+    etmem::arena::allocate,
+};

@@ -1,0 +1,212 @@
+#include "recorder.h"
+
+#include <string.h>
+#include <unwind.h>
+
+#include "arena.h"
+#include "system.h"
+
+namespace etmem {
+
+thread_local ThreadState t_state __attribute__((tls_model("initial-exec")));
+
+namespace recorder {
+namespace {
+
+using format::ChunkHeader;
+using format::Event;
+using format::kChunkBytes;
+using format::MetaHeader;
+
+SpinLock meta_lock;
+char* meta_cursor;
+char* meta_end;
+
+constexpr size_t kStackDepth = 64;
+constexpr uint32_t kStrings = 1 << 14;
+constexpr uint32_t kStacks = 1 << 16;
+
+struct StringSlot {
+  uint64_t hash;
+  const char* text;
+  uint32_t length;
+  uint32_t id;
+};
+struct StackSlot {
+  uint64_t hash;
+  uint32_t id;
+};
+
+SpinLock table_lock;
+StringSlot* strings;
+uint32_t string_count;
+StackSlot* stacks;
+uint32_t stack_count;
+
+uint64_t mix(uint64_t a, uint64_t b) {
+  const __uint128_t product = static_cast<__uint128_t>(a ^ 0x9e3779b97f4a7c15u) * (b ^ 0xbf58476d1ce4e5b9u);
+  return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+}
+
+uint64_t hash_bytes(const char* text, size_t length) {
+  uint64_t h = length;
+  while (length >= 8) {
+    uint64_t word;
+    memcpy(&word, text, 8);
+    h = mix(h, word);
+    text += 8;
+    length -= 8;
+  }
+  uint64_t last = 0;
+  memcpy(&last, text, length);
+  return mix(h, last) | 1;  // 0 marks a free slot
+}
+
+char* meta_space(size_t bytes) {
+  if (meta_cursor == nullptr || static_cast<size_t>(meta_end - meta_cursor) < bytes) {
+    ChunkHeader* fresh = trace_file::next_chunk(format::kMeta, 0);
+    if (fresh == nullptr) return nullptr;
+    if (meta_cursor != nullptr) trace_file::release_chunk(reinterpret_cast<ChunkHeader*>(meta_end - kChunkBytes));
+    meta_cursor = reinterpret_cast<char*>(fresh + 1);
+    meta_end = reinterpret_cast<char*>(fresh) + kChunkBytes;
+  }
+  char* at = meta_cursor;
+  meta_cursor += bytes;
+  return at;
+}
+
+struct Frames {
+  uint64_t address[kStackDepth];
+  size_t count;
+};
+
+_Unwind_Reason_Code take_frame(_Unwind_Context* context, void* out) {
+  Frames* frames = static_cast<Frames*>(out);
+  const uint64_t address = _Unwind_GetIP(context);
+  if (address == 0 || frames->count == kStackDepth) return _URC_END_OF_STACK;
+  frames->address[frames->count++] = address;
+  return _URC_NO_REASON;
+}
+
+}  // namespace
+
+Event* refill() {
+  Busy busy;
+  ChunkHeader* fresh = nullptr;
+  if (busy.entered && recording()) {
+    if (t_state.tid == 0) enter_thread(0, 0, 0, true);
+    fresh = trace_file::next_chunk(format::kEvents, t_state.tid);
+  }
+  if (fresh == nullptr) {
+    t_state.cursor = t_state.end;  // taken past the end: back, or it would wrap around in the end
+    trace_file::count_drop();
+    return nullptr;
+  }
+  if (t_state.end != nullptr) {
+    trace_file::release_chunk(reinterpret_cast<ChunkHeader*>(reinterpret_cast<char*>(t_state.end) - kChunkBytes));
+  }
+  Event* first = reinterpret_cast<Event*>(fresh + 1);
+  t_state.end = reinterpret_cast<Event*>(reinterpret_cast<char*>(fresh) + kChunkBytes);
+  t_state.cursor = first + 1;
+  return first;
+}
+
+bool meta(format::MetaType type, const void* fixed, size_t fixed_bytes, const void* tail, size_t tail_bytes,
+          uint64_t stamp) {
+  Busy busy;
+  if (t_state.busy > 2) {  // a signal handler came in while this thread was writing
+    trace_file::count_drop();
+    return false;
+  }
+  const size_t bytes = (sizeof(MetaHeader) + fixed_bytes + tail_bytes + 7) & ~size_t{7};
+  Guard guard(meta_lock);
+  char* at = meta_space(bytes);
+  if (at == nullptr) {
+    trace_file::count_drop();
+    return false;
+  }
+  MetaHeader* entry = reinterpret_cast<MetaHeader*>(at);
+  entry->bytes = static_cast<uint32_t>(bytes);
+  entry->stamp = stamp != 0 ? stamp : trace_file::next_stamp();
+  memcpy(at + sizeof(MetaHeader), fixed, fixed_bytes);
+  if (tail_bytes != 0) memcpy(at + sizeof(MetaHeader) + fixed_bytes, tail, tail_bytes);
+  __atomic_store_n(&entry->type, type, __ATOMIC_RELEASE);
+  return true;
+}
+
+uint32_t string(const char* text, size_t length) {
+  if (text == nullptr || length == 0 || !recording()) return 0;
+  Busy busy;
+  if (!busy.entered && t_state.busy > 2) return 0;
+  if (length > kMaxTail) length = kMaxTail;
+  const uint64_t hash = hash_bytes(text, length);
+  uint32_t id = 0;
+  {
+    Guard guard(table_lock);
+    if (strings == nullptr) strings = arena::allocate_array<StringSlot>(kStrings);
+    if (strings == nullptr) return 0;
+    uint32_t at = static_cast<uint32_t>(hash >> 32) % kStrings;
+    for (; strings[at].hash != 0; at = (at + 1) % kStrings) {
+      const StringSlot& slot = strings[at];
+      if (slot.hash == hash && slot.length == length && memcmp(slot.text, text, length) == 0) return slot.id;
+    }
+    if (string_count >= kStrings * 3 / 4) return 0;
+    char* copy = static_cast<char*>(arena::allocate(length));
+    if (copy == nullptr) return 0;
+    memcpy(copy, text, length);
+    id = ++string_count;
+    strings[at] = {hash, copy, static_cast<uint32_t>(length), id};
+  }
+  meta(format::kMetaString, format::MetaString{id, static_cast<uint32_t>(length)}, text, length);
+  return id;
+}
+
+uint32_t string(const char* text) { return text == nullptr ? 0 : string(text, strlen(text)); }
+
+uint32_t stack() {
+  Busy busy;
+  if (!busy.entered) return 0;
+  Frames frames;
+  frames.count = 0;
+  _Unwind_Backtrace(take_frame, &frames);
+  constexpr size_t kOwn = 2;  // this function and the hook
+  if (frames.count <= kOwn) return 0;
+  const uint64_t* first = frames.address + kOwn;
+  const size_t depth = frames.count - kOwn;
+  const uint64_t hash = hash_bytes(reinterpret_cast<const char*>(first), depth * sizeof *first);
+  uint32_t id = 0;
+  {
+    Guard guard(table_lock);
+    if (stacks == nullptr) stacks = arena::allocate_array<StackSlot>(kStacks);
+    if (stacks == nullptr) return 0;
+    uint32_t at = static_cast<uint32_t>(hash >> 32) % kStacks;
+    for (; stacks[at].hash != 0; at = (at + 1) % kStacks) {
+      if (stacks[at].hash == hash) return stacks[at].id;
+    }
+    if (stack_count >= kStacks * 3 / 4) return 0;
+    id = ++stack_count;
+    stacks[at] = {hash, id};
+  }
+  meta(format::kMetaStack, format::MetaStack{id, static_cast<uint32_t>(depth)}, first, depth * sizeof *first);
+  return id;
+}
+
+void enter_thread(uint32_t parent, uint32_t parent_scope, uint64_t start_routine, bool existed_before) {
+  t_state.tid = sys::tid();
+  const format::MetaThread thread = {t_state.tid,
+                                     parent,
+                                     parent_scope,
+                                     existed_before ? 1u : 0u,
+                                     start_routine,
+                                     reinterpret_cast<uint64_t>(__builtin_frame_address(0)),
+                                     sys::now_ns()};
+  meta(format::kMetaThread, thread);
+}
+
+void leave_thread() {
+  if (!recording() || t_state.tid == 0) return;
+  meta(format::kMetaThreadEnd, format::MetaThreadEnd{t_state.tid, 0});
+}
+
+}  // namespace recorder
+}  // namespace etmem

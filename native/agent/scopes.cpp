@@ -1,0 +1,69 @@
+#include "scopes.h"
+
+#include "arena.h"
+#include "etmem/etmem.h"
+#include "observe.h"
+#include "recorder.h"
+#include "system.h"
+
+namespace etmem::scopes {
+namespace {
+
+uint32_t last_id;
+
+bool is_phase(uint32_t kind) { return kind >= format::kScopeProgramLoad && kind <= format::kScopeUnload; }
+
+/* What the scope asks for, together with what the enclosing ones asked for. */
+void refresh_top() {
+  const uint32_t depth = t_state.depth;
+  t_state.scope = depth == 0 ? 0 : t_state.scopes[depth - 1].id;
+  t_state.scope_flags = depth == 0 ? 0 : t_state.scopes[depth - 1].flags;
+}
+
+}  // namespace
+
+uint32_t begin(uint32_t kind, uint32_t name, int64_t a, int64_t b, uint32_t flags) {
+  if (!recording()) return 0;
+  Busy busy;
+  if (!busy.entered) {
+    trace_file::count_drop();
+    return 0;
+  }
+  if (t_state.tid == 0) recorder::enter_thread(0, 0, 0, true);
+  if (t_state.scopes == nullptr) t_state.scopes = arena::allocate_array<ScopeFrame>(kScopeDepth);
+  if (t_state.scopes == nullptr || t_state.depth == kScopeDepth) {
+    trace_file::count_drop();
+    return 0;
+  }
+  const uint32_t id = __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED);
+  const uint32_t parent = t_state.scope;
+  if (is_phase(kind)) observe::rss(format::kRssPhaseBegin, id);
+  if (flags & ETMEM_NOTICE_MODULES) observe::modules(0);  // what is there already is not this scope's
+  const format::MetaScopeBegin record = {id, parent, kind, name, t_state.tid, flags, a, b, sys::now_ns()};
+  if (!recorder::meta(format::kMetaScopeBegin, record)) return 0;
+  const uint32_t inherited = kind == format::kScopeProfiler ? 0 : t_state.scope_flags & ETMEM_RECORD_STACKS;
+  t_state.scopes[t_state.depth++] = {id, flags | inherited, kind};
+  refresh_top();
+  return id;
+}
+
+void end(uint32_t scope, bool failed) {
+  if (scope == 0) return;
+  Busy busy;
+  if (!busy.entered) return;
+  uint32_t at = t_state.depth;
+  while (at > 0 && t_state.scopes[at - 1].id != scope) --at;
+  if (at == 0) return;  // begun on another thread, or ended already
+  while (t_state.depth >= at) {
+    const ScopeFrame frame = t_state.scopes[t_state.depth - 1];
+    if (recording()) {
+      if (frame.flags & ETMEM_NOTICE_MODULES) observe::modules(frame.id);
+      if (is_phase(frame.kind)) observe::rss(format::kRssPhaseEnd, frame.id);
+      recorder::meta(format::kMetaScopeEnd, format::MetaScopeEnd{frame.id, failed ? 1u : 0u, sys::now_ns()});
+    }
+    --t_state.depth;
+  }
+  refresh_top();
+}
+
+}  // namespace etmem::scopes

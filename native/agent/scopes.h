@@ -1,0 +1,14 @@
+/* The calling thread's stack of scopes. */
+#pragma once
+
+#include <stdint.h>
+
+namespace etmem::scopes {
+
+/* 0 when not recording, or too deep. A phase's beginning and end also take an RSS sample. */
+uint32_t begin(uint32_t kind, uint32_t name, int64_t a, int64_t b, uint32_t flags);
+
+/* Ends the scope and, should the caller have lost some, those inside it. */
+void end(uint32_t scope, bool failed);
+
+}  // namespace etmem::scopes

@@ -1,0 +1,88 @@
+/* What every part of the agent shares: the on-switch, the thread's state, the spin lock. */
+#pragma once
+
+#include <errno.h>
+#include <sched.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "trace_format.h"
+
+namespace etmem {
+
+#define ETMEM_LIKELY(x) __builtin_expect(!!(x), 1)
+#define ETMEM_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define ETMEM_EXPORT __attribute__((visibility("default")))
+
+struct ScopeFrame {
+  uint32_t id;
+  uint32_t flags;
+  uint32_t kind;
+};
+
+constexpr uint32_t kScopeDepth = 128;
+
+/* A thread's own state. Trivially destructible and at most 64 bytes: a TLS destructor or a large initial-exec
+ * block would break malloc at thread exit, or dlopen late in a process with many TLS users. */
+struct ThreadState {
+  format::Event* cursor;  // the next record; records past `end` go to a new chunk
+  format::Event* end;
+  ScopeFrame* scopes;  // kScopeDepth frames, from the agent's arena
+  uint32_t scope;      // innermost scope id
+  uint32_t scope_flags;
+  uint32_t depth;  // frames in use; may exceed kScopeDepth, whose scopes are then not entered
+  uint32_t tid;
+  uint32_t busy;       // inside the agent: a hook reached now (by a signal handler) drops its event
+  uint32_t in_malloc;  // inside libc's malloc: an mmap reached now is another allocator's, not a block
+};
+static_assert(sizeof(ThreadState) <= 64);
+
+extern thread_local ThreadState t_state __attribute__((tls_model("initial-exec")));
+
+/* 1 while this process records. It lies in a page that the kernel wipes in a forked child, so that a child
+ * never writes into its parent's trace, whichever way it was forked. */
+extern volatile uint32_t* g_switch;
+
+inline bool recording() { return *g_switch != 0; }
+
+/* Held for a few stores only, never while libc or the unwinder runs. A thread takes it with `busy` set, so a
+ * signal handler of the same thread cannot come here a second time. */
+class SpinLock {
+ public:
+  void lock() {
+    while (__atomic_exchange_n(&held_, 1, __ATOMIC_ACQUIRE) != 0) sched_yield();
+  }
+  void unlock() { __atomic_store_n(&held_, 0, __ATOMIC_RELEASE); }
+
+ private:
+  uint32_t held_ = 0;
+};
+
+class Guard {
+ public:
+  explicit Guard(SpinLock& lock) : lock_(lock) { lock_.lock(); }
+  ~Guard() { lock_.unlock(); }
+  Guard(const Guard&) = delete;
+  Guard& operator=(const Guard&) = delete;
+
+ private:
+  SpinLock& lock_;
+};
+
+/* Marks the thread as inside the agent. `entered` is false when it already was: the caller drops its work. */
+class Busy {
+ public:
+  Busy() : entered(t_state.busy == 0), errno_(errno) { ++t_state.busy; }
+  ~Busy() {
+    --t_state.busy;
+    errno = errno_;
+  }
+  Busy(const Busy&) = delete;
+  Busy& operator=(const Busy&) = delete;
+  const bool entered;
+
+ private:
+  const int errno_;
+};
+
+}  // namespace etmem

@@ -1,0 +1,49 @@
+/* System calls that the agent makes for itself, past its own hooks. */
+#pragma once
+
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+namespace etmem::sys {
+
+inline void* map(size_t bytes, int flags, int fd = -1, off_t offset = 0) {
+  const long at = syscall(SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE, flags, fd, offset);
+  return at == -1 ? nullptr : reinterpret_cast<void*>(at);
+}
+
+inline void* map_private(size_t bytes) { return map(bytes, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE); }
+
+inline void unmap(void* address, size_t bytes) { syscall(SYS_munmap, address, bytes); }
+
+inline int open(const char* path, int flags, int mode = 0) {
+  return static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC, mode));
+}
+
+inline uint32_t tid() { return static_cast<uint32_t>(syscall(SYS_gettid)); }
+
+inline uint64_t now_ns(clockid_t clock = CLOCK_MONOTONIC) {
+  timespec t;
+  clock_gettime(clock, &t);
+  return static_cast<uint64_t>(t.tv_sec) * 1000000000u + static_cast<uint64_t>(t.tv_nsec);
+}
+
+/* Reads at most `capacity` bytes of a file; the bytes read, or -1. */
+inline ssize_t read_file(const char* path, char* buffer, size_t capacity) {
+  const int fd = open(path, O_RDONLY);
+  if (fd < 0) return -1;
+  size_t length = 0;
+  while (length < capacity) {
+    const ssize_t n = ::read(fd, buffer + length, capacity - length);
+    if (n <= 0) break;
+    length += static_cast<size_t>(n);
+  }
+  ::close(fd);
+  return static_cast<ssize_t>(length);
+}
+
+}  // namespace etmem::sys

@@ -1,0 +1,31 @@
+/* The trace: a file that grows by chunks, each mapped shared while it is written. */
+#pragma once
+
+#include <stdint.h>
+
+#include "trace_format.h"
+
+namespace etmem::trace_file {
+
+/* Creates the file and writes its header. False, with errno, when that fails. `flags` are Status bits. */
+bool open(const char* path, uint32_t flags);
+
+/* The next chunk, mapped and zeroed after its ChunkHeader; nullptr when the file cannot grow (the disk is
+ * full, the descriptor was closed and the path is gone): recording has then stopped and the header says so. */
+format::ChunkHeader* next_chunk(format::ChunkKind kind, uint32_t thread);
+
+void release_chunk(format::ChunkHeader* chunk);
+
+/* The live header; valid after open. */
+format::Header& header();
+
+/* Cuts what was allocated ahead and marks the file closed. */
+void close();
+
+/* One order over all threads, starting at 1. */
+extern uint64_t g_stamp;
+inline uint64_t next_stamp() { return __atomic_add_fetch(&g_stamp, 1, __ATOMIC_RELAXED); }
+
+inline void count_drop() { __atomic_add_fetch(&header().dropped_events, 1, __ATOMIC_RELAXED); }
+
+}  // namespace etmem::trace_file

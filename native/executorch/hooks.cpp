@@ -1,0 +1,340 @@
+/* What the agent's stubs jump to: puts the decorators of etmem/executorch.hpp into an unmodified process.
+ *
+ * Compiled on first use against the headers of the ExecuTorch that the process loads, and loaded for that one only.
+ */
+#include "etmem/hooks.h"
+
+#include <executorch/runtime/executor/memory_manager.h>
+#include <executorch/runtime/executor/method.h>
+#include <executorch/runtime/executor/program.h>
+#if __has_include(<executorch/extension/flat_tensor/flat_tensor_data_map.h>)
+#include <executorch/extension/flat_tensor/flat_tensor_data_map.h>
+#define ETMEM_FLAT_TENSOR 1
+#endif
+
+#include "etmem/executorch.hpp"
+#include "traced_backend.hpp"
+#include "traced_method.hpp"
+
+#ifndef ETMEM_BUILD_ID
+#error "ETMEM_BUILD_ID: the build id of the library that these hooks are for"
+#endif
+
+/* Upstream's own door for tests: the flatbuffer's address tells a Program, which itself moves. */
+namespace executorch::ET_RUNTIME_NAMESPACE::testing {
+class ProgramTestFriend {
+ public:
+  static const void* flatbuffer(const Program& program) { return program.get_internal_program(); }
+};
+}  // namespace executorch::ET_RUNTIME_NAMESPACE::testing
+
+namespace etmem {
+namespace {
+
+using et::testing::ProgramTestFriend;
+
+void* (*find_original)(const char* symbol);
+
+constexpr const char* kProgramLoad = "_ZN10executorch7runtime7Program4loadEPNS0_10DataLoaderENS1_12VerificationE";
+constexpr const char* kExecute = "_ZN10executorch7runtime6Method7executeEv";
+constexpr const char* kDestroyComplete = "_ZN10executorch7runtime6MethodD1Ev";
+constexpr const char* kDestroyBase = "_ZN10executorch7runtime6MethodD2Ev";
+constexpr const char* kSetInput = "_ZN10executorch7runtime6Method9set_inputERKNS0_6EValueEm";
+constexpr const char* kSetOutput = "_ZN10executorch7runtime6Method19set_output_data_ptrEPvmm";
+constexpr const char* kGetEventTracer = "_ZN10executorch7runtime6Method16get_event_tracerEv";
+constexpr const char* kGetBackendClass = "_ZN10executorch7runtime17get_backend_classEPKc";
+constexpr const char* kFlatTensorLoad =
+    "_ZN10executorch9extension17FlatTensorDataMap4loadEPNS_7runtime10DataLoaderE";
+
+/* The runtime's own definition, looked up once. Member functions are called as free functions with `this` first,
+ * which is how the Itanium ABI passes it. */
+template <typename Function>
+Function original(const char* symbol) {
+  return reinterpret_cast<Function>(find_original(symbol));
+}
+
+/* Program ids by the address of their flatbuffer; a later program at the same address replaces an earlier one. */
+class Programs {
+ public:
+  uint32_t add() { return __atomic_add_fetch(&last_, 1, __ATOMIC_RELAXED); }
+  void bind(const void* flatbuffer, uint32_t id) {
+    LockGuard guard(lock_);
+    entries_[next_ % kEntries] = {flatbuffer, id};
+    ++next_;
+  }
+  uint32_t find(const void* flatbuffer) {
+    LockGuard guard(lock_);
+    const uint32_t held = next_ < kEntries ? next_ : kEntries;
+    for (uint32_t back = 1; back <= held; ++back) {
+      const Entry& entry = entries_[(next_ - back) % kEntries];
+      if (entry.flatbuffer == flatbuffer) return entry.id;
+    }
+    return 0;  // loaded before recording began
+  }
+
+ private:
+  static constexpr uint32_t kEntries = 1024;
+  struct Entry {
+    const void* flatbuffer;
+    uint32_t id;
+  };
+  SpinLock lock_;
+  Entry entries_[kEntries];
+  uint32_t next_ = 0;
+  uint32_t last_ = 0;
+};
+Programs programs;
+
+void note_program(uint32_t id, const char* what, uint64_t value) {
+  const etmem_api* table = api();
+  if (table == nullptr) return;
+  char key[64] = "program.";
+  append_number(key, id);
+  std::strcat(key, what);
+  char text[32] = {};
+  append_number(text, value);
+  table->note(name_id(key), name_id(text));
+}
+
+et::Result<et::Program> program_load(et::DataLoader* loader, et::Program::Verification verification) {
+  static const auto call = original<et::Result<et::Program> (*)(et::DataLoader*, et::Program::Verification)>(
+      kProgramLoad);
+  if (api() == nullptr || loader == nullptr) return call(loader, verification);
+  const uint32_t id = programs.add();
+  static Pool<TracedDataLoader> loaders;  // never released: the Program keeps it, and its destructor is inline
+  et::DataLoader* traced = loaders.make(loader, id);
+  if (const auto bytes = loader->size(); bytes.ok()) note_program(id, ".bytes", bytes.get());
+  Scope scope(ETMEM_PROGRAM_LOAD, 0, id, 0);
+  auto program = call(traced != nullptr ? traced : loader, verification);
+  if (program.ok()) programs.bind(ProgramTestFriend::flatbuffer(program.get()), id);
+  scope.end(!program.ok());
+  return program;
+}
+
+void claim_planned_memory(const et::Program* program, const char* name, et::HierarchicalAllocator* planned) {
+  const etmem_api* table = api();
+  if (table == nullptr || planned == nullptr) return;
+  const auto meta = program->method_meta(name);
+  if (!meta.ok()) return;
+  for (size_t i = 0; i < meta->num_memory_planned_buffers(); ++i) {
+    const auto bytes = meta->memory_planned_buffer_size(i);
+    if (!bytes.ok() || bytes.get() == 0) continue;
+    const auto address = planned->get_offset_address(static_cast<uint32_t>(i), 0, static_cast<size_t>(bytes.get()));
+    if (!address.ok() || address.get() == nullptr) continue;
+    char label[32] = "planned[";
+    append_number(label, i + 1);  // mem_id 0 is constants: the first buffer is mem_id 1
+    std::strcat(label, "]");
+    table->claim(address.get(), static_cast<size_t>(bytes.get()), name_id("executorch"), name_id("planned_memory"),
+                 name_id(label));
+  }
+}
+
+/* One decorator for each underlying allocator and role, for the process's life: XNNPACK keys its per-model workspace
+ * on the allocator's address. */
+et::MemoryAllocator* traced_allocator(et::MemoryAllocator* inner, const char* role) {
+  struct Entry {
+    TracedMemoryAllocator allocator;
+    const char* role;
+    Entry* next;
+  };
+  static SpinLock lock;
+  static Entry* entries = nullptr;
+  if (inner == nullptr) return nullptr;
+  {
+    LockGuard guard(lock);
+    for (Entry* e = entries; e != nullptr; e = e->next) {
+      if (e->allocator.inner() == inner && e->role == role) return &e->allocator;
+    }
+  }
+  void* place = api_slot()->allocate(sizeof(Entry));
+  if (place == nullptr) return inner;
+  Entry* fresh = new (place) Entry{TracedMemoryAllocator(inner, role), role, nullptr};
+  LockGuard guard(lock);
+  fresh->next = entries;
+  entries = fresh;
+  return &fresh->allocator;
+}
+
+constexpr const char* kMethodAllocator = "method_allocator";
+constexpr const char* kTempAllocator = "temp_allocator";
+
+/* load_method took two more arguments from 1.3 on; the type of the header at hand decides. */
+template <typename Signature>
+struct LoadMethod;
+
+template <typename... Rest>
+struct LoadMethod<et::Result<et::Method> (et::Program::*)(const char*, et::MemoryManager*, et::EventTracer*, Rest...)
+                      const> {
+  static constexpr const char* kSymbol =
+      sizeof...(Rest) == 1
+          ? "_ZNK10executorch7runtime7Program11load_methodEPKcPNS0_13MemoryManagerEPNS0_11EventTracerEPKNS0_"
+            "12NamedDataMapE"
+          : "_ZNK10executorch7runtime7Program11load_methodEPKcPNS0_13MemoryManagerEPNS0_11EventTracerEPKNS0_"
+            "12NamedDataMapEPKNS0_21LoadBackendOptionsMapENS0_4SpanIKNS0_6KernelEEE";
+
+  static et::Result<et::Method> hook(const et::Program* self, const char* name, et::MemoryManager* memory,
+                                     et::EventTracer* tracer, Rest... rest) {
+    using Call = et::Result<et::Method> (*)(const et::Program*, const char*, et::MemoryManager*, et::EventTracer*,
+                                            Rest...);
+    static const Call call = original<Call>(kSymbol);
+    if (api() == nullptr || memory == nullptr || name == nullptr) return call(self, name, memory, tracer, rest...);
+
+    const uint32_t program = programs.find(ProgramTestFriend::flatbuffer(*self));
+    TracedMethod* method = TracedMethod::make(tracer, program, name_id(name));
+    Scope scope(ETMEM_METHOD_LOAD, name_id(name), program, 0);
+    claim_planned_memory(self, name, memory->planned_memory());
+    et::MemoryManager* traced = traced_memory(memory);
+    if (method == nullptr || traced == nullptr) return call(self, name, memory, tracer, rest...);
+
+    method->copy_settings();
+    TracedMethod* outer = t_loading;
+    t_loading = method;
+    auto result = call(self, name, traced, method, rest...);
+    t_loading = outer;
+    const etmem_id ended = scope.end(!result.ok());
+    if (!result.ok()) method->end();
+    if (const etmem_api* table = api()) table->snapshot(name_id("method_load"), ended);
+    return result;
+  }
+
+ private:
+  static et::MemoryManager* traced_memory(et::MemoryManager* memory) {
+    void* place = api_slot()->allocate(sizeof(et::MemoryManager));
+    if (place == nullptr) return nullptr;
+    return new (place) et::MemoryManager(traced_allocator(memory->method_allocator(), kMethodAllocator),
+                                         memory->planned_memory(),
+                                         traced_allocator(memory->temp_allocator(), kTempAllocator));
+  }
+};
+using LoadMethodHook = LoadMethod<decltype(&et::Program::load_method)>;
+
+TracedMethod* traced_method(et::Method* method) {
+  static const auto call = original<et::EventTracer* (*)(et::Method*)>(kGetEventTracer);
+  return TracedMethod::find(call(method));
+}
+
+/* The application sees its own tracer, or it could not cast it back to what it is. */
+et::EventTracer* method_get_event_tracer(et::Method* self) {
+  static const auto call = original<et::EventTracer* (*)(et::Method*)>(kGetEventTracer);
+  et::EventTracer* tracer = call(self);
+  TracedMethod* method = TracedMethod::find(tracer);
+  return method != nullptr ? method->inner() : tracer;
+}
+
+et::Error method_execute(et::Method* self) {
+  static const auto call = original<et::Error (*)(et::Method*)>(kExecute);
+  TracedMethod* method = traced_method(self);
+  if (method != nullptr) method->copy_settings();
+  const etmem_api* table = api();
+  if (method == nullptr || table == nullptr) return call(self);
+  const uint64_t iteration = method->iterations++;
+  Scope scope(ETMEM_INFERENCE, method->name(), method->program(), static_cast<int64_t>(iteration));
+  const et::Error error = call(self);
+  method->last_inference = scope.end(error != et::Error::Ok);
+  const bool last = table->remaining_inferences() == 1;
+  method->snapshot_taken = iteration < 2 || last;
+  if (method->snapshot_taken) table->snapshot(name_id("inference"), method->last_inference);
+  return error;
+}
+
+/* Also runs on moved-from shells, which have no tracer. */
+void destroy_method(et::Method* self, void (*call)(et::Method*)) {
+  TracedMethod* method = traced_method(self);
+  if (method == nullptr) return call(self);
+  const etmem_api* table = api();
+  if (table != nullptr && !method->snapshot_taken && method->iterations > 0) {
+    table->snapshot(name_id("unload"), method->last_inference);
+  }
+  {
+    Scope scope(ETMEM_UNLOAD, method->name(), method->program(), 0);
+    call(self);
+  }
+  method->end();
+}
+
+void method_destroy_complete(et::Method* self) {
+  static const auto call = original<void (*)(et::Method*)>(kDestroyComplete);
+  destroy_method(self, call);
+}
+
+void method_destroy_base(et::Method* self) {
+  static const auto call = original<void (*)(et::Method*)>(kDestroyBase);
+  destroy_method(self, call);
+}
+
+void claim_caller_memory(const void* address, size_t bytes, const char* name) {
+  const etmem_api* table = api();
+  if (table == nullptr || address == nullptr || bytes == 0) return;
+  table->claim(address, bytes, name_id("host"), name_id("inputs_outputs"), name_id(name));
+}
+
+void claim_tensor(const ::executorch::aten::Tensor& tensor) {
+  claim_caller_memory(tensor.const_data_ptr(), tensor.nbytes(), "input");
+}
+
+et::Error method_set_input(et::Method* self, const et::EValue& value, size_t index) {
+  static const auto call = original<et::Error (*)(et::Method*, const et::EValue&, size_t)>(kSetInput);
+  if (value.isTensor()) {
+    claim_tensor(value.toTensor());
+  } else if (value.isTensorList()) {
+    for (const auto& tensor : value.toTensorList()) claim_tensor(tensor);
+  }
+  return call(self, value, index);
+}
+
+et::Error method_set_output_data_ptr(et::Method* self, void* buffer, size_t bytes, size_t index) {
+  static const auto call = original<et::Error (*)(et::Method*, void*, size_t, size_t)>(kSetOutput);
+  claim_caller_memory(buffer, bytes, "output");
+  return call(self, buffer, bytes, index);
+}
+
+/* Only while a method loads: elsewhere the application may cast what it gets back to the backend's own class. */
+et::BackendInterface* get_backend_class(const char* name) {
+  static const auto call = original<et::BackendInterface* (*)(const char*)>(kGetBackendClass);
+  et::BackendInterface* backend = call(name);
+  if (backend == nullptr || t_loading == nullptr || api() == nullptr) return backend;
+  return TracedBackend::around(backend, name);
+}
+
+#ifdef ETMEM_FLAT_TENSOR
+using ::executorch::extension::FlatTensorDataMap;
+
+et::Result<FlatTensorDataMap> flat_tensor_load(et::DataLoader* loader) {
+  static const auto call = original<et::Result<FlatTensorDataMap> (*)(et::DataLoader*)>(kFlatTensorLoad);
+  static Pool<TracedDataLoader> loaders;  // never released: the map keeps it
+  et::DataLoader* traced = api() != nullptr && loader != nullptr ? loaders.make(loader, 0u) : nullptr;
+  return call(traced != nullptr ? traced : loader);
+}
+#endif
+
+template <typename Function>
+constexpr void* address_of(Function* function) {
+  return reinterpret_cast<void*>(function);
+}
+
+const etmem_hook hooks[] = {
+    {kProgramLoad, address_of(program_load)},
+    {LoadMethodHook::kSymbol, address_of(LoadMethodHook::hook)},
+    {kExecute, address_of(method_execute)},
+    {kDestroyComplete, address_of(method_destroy_complete)},
+    {kDestroyBase, address_of(method_destroy_base)},
+    {kSetInput, address_of(method_set_input)},
+    {kSetOutput, address_of(method_set_output_data_ptr)},
+    {kGetEventTracer, address_of(method_get_event_tracer)},
+    {kGetBackendClass, address_of(get_backend_class)},
+#ifdef ETMEM_FLAT_TENSOR
+    {kFlatTensorLoad, address_of(flat_tensor_load)},
+#endif
+};
+
+void bind(const etmem_api* table, void* (*original_of)(const char*)) {
+  api_slot() = table;
+  find_original = original_of;
+}
+
+}  // namespace
+
+}  // namespace etmem
+
+extern "C" __attribute__((visibility("default"))) const etmem_hooks etmem_hooks_v1 = {
+    ETMEM_HOOKS_VERSION, ETMEM_BUILD_ID, sizeof etmem::hooks / sizeof *etmem::hooks, etmem::hooks, etmem::bind};

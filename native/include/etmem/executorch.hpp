@@ -1,0 +1,373 @@
+/* Decorators for ExecuTorch's own extension points: each forwards to another and tells etmem what passes.
+ *
+ * Header-only over the ExecuTorch that the including file is compiled against. They never call malloc and change
+ * nothing that the wrapped object returns. The hooks library (native/executorch) puts them into an unmodified
+ * process; a runner of your own may use them directly.
+ */
+#ifndef ETMEM_EXECUTORCH_HPP_
+#define ETMEM_EXECUTORCH_HPP_
+
+#include <executorch/runtime/backend/interface.h>
+#include <executorch/runtime/core/data_loader.h>
+#include <executorch/runtime/core/event_tracer.h>
+#include <executorch/runtime/core/memory_allocator.h>
+#include <executorch/runtime/core/named_data_map.h>
+#include <sched.h>
+
+#include <cstring>
+#include <new>
+#include <string_view>
+
+#include "etmem/etmem.h"
+
+namespace etmem {
+
+namespace et = ::executorch::runtime;
+
+/* The function table of the profiler, one pointer for each client module. */
+inline const etmem_api*& api_slot() {
+  static const etmem_api* table = nullptr;
+  return table;
+}
+
+/* nullptr while there is no profiler or it does not record. */
+inline const etmem_api* api() {
+  const etmem_api* table = api_slot();
+  return table != nullptr && table->recording() ? table : nullptr;
+}
+
+inline etmem_id name_id(const char* text) {
+  const etmem_api* table = api();
+  return table != nullptr && text != nullptr ? table->string(text, std::strlen(text)) : 0;
+}
+
+class SpinLock {
+ public:
+  void lock() {
+    while (__atomic_exchange_n(&held_, true, __ATOMIC_ACQUIRE)) sched_yield();
+  }
+  void unlock() { __atomic_store_n(&held_, false, __ATOMIC_RELEASE); }
+
+ private:
+  bool held_ = false;
+};
+
+class LockGuard {
+ public:
+  explicit LockGuard(SpinLock& lock) : lock_(lock) { lock_.lock(); }
+  ~LockGuard() { lock_.unlock(); }
+  LockGuard(const LockGuard&) = delete;
+  LockGuard& operator=(const LockGuard&) = delete;
+
+ private:
+  SpinLock& lock_;
+};
+
+/* Objects in the profiler's own memory, reused when released. */
+template <typename T>
+class Pool {
+ public:
+  template <typename... Args>
+  T* make(Args&&... args) {
+    void* place = nullptr;
+    {
+      LockGuard guard(lock_);
+      if (free_ != nullptr) {
+        place = free_;
+        free_ = free_->next;
+      }
+    }
+    const etmem_api* table = api_slot();
+    if (place == nullptr && table != nullptr) place = table->allocate(sizeof(Slot));
+    return place == nullptr ? nullptr : new (place) T(static_cast<Args&&>(args)...);
+  }
+  void release(T* object) {
+    object->~T();
+    Slot* slot = reinterpret_cast<Slot*>(object);
+    LockGuard guard(lock_);
+    slot->next = free_;
+    free_ = slot;
+  }
+
+ private:
+  union Slot {
+    Slot* next;
+    alignas(T) unsigned char bytes[sizeof(T)];
+  };
+  SpinLock lock_;
+  Slot* free_ = nullptr;
+};
+
+/* A scope for a C++ block. */
+class Scope {
+ public:
+  Scope(uint32_t kind, etmem_id name, int64_t a, int64_t b, uint32_t flags = 0)
+      : api_(api()), id_(api_ != nullptr ? api_->scope_begin(kind, name, a, b, flags) : 0) {}
+  ~Scope() { end(false); }
+  /* Ends it now; returns its id. */
+  etmem_id end(bool failed) {
+    const etmem_id id = id_;
+    if (!ended_ && id != 0) api_->scope_end(id, failed);
+    ended_ = true;
+    return id;
+  }
+  Scope(const Scope&) = delete;
+  Scope& operator=(const Scope&) = delete;
+
+ private:
+  const etmem_api* api_;
+  etmem_id id_;
+  bool ended_ = false;
+};
+
+/* A buffer that was handed out is recorded until it is freed. */
+struct HeldBuffer {
+  et::FreeableBuffer buffer;
+  etmem_id segment;
+
+  HeldBuffer(et::FreeableBuffer&& held, etmem_id id) : buffer(static_cast<et::FreeableBuffer&&>(held)), segment(id) {}
+
+  static Pool<HeldBuffer>& pool() {
+    static Pool<HeldBuffer> held;
+    return held;
+  }
+
+  static void free(void* self, void*, size_t) {
+    HeldBuffer* held = static_cast<HeldBuffer*>(self);
+    const etmem_api* table = api();
+    held->buffer.Free();
+    if (table != nullptr) table->segment_free(held->segment);
+    pool().release(held);
+  }
+};
+
+/* Records a loaded buffer as a segment. Buffers that are not in this address space pass unchanged. */
+inline et::Result<et::FreeableBuffer> hold(et::Result<et::FreeableBuffer>&& loaded, etmem_segment segment) {
+  const etmem_api* table = api();
+  if (table == nullptr || !loaded.ok()) return static_cast<et::Result<et::FreeableBuffer>&&>(loaded);
+  const auto data = loaded->data_safe();
+  if (!data.ok() || data.get() == nullptr) return static_cast<et::Result<et::FreeableBuffer>&&>(loaded);
+  const void* address = data.get();
+  const size_t bytes = loaded->size();
+  segment.address = address;
+  segment.bytes = bytes;
+  const etmem_id id = table->segment(&segment);
+  HeldBuffer* held = HeldBuffer::pool().make(static_cast<et::FreeableBuffer&&>(loaded.get()), id);
+  if (held == nullptr) return et::Error::MemoryAllocationFailed;
+  return et::FreeableBuffer(address, bytes, HeldBuffer::free, held);
+}
+
+class TracedDataLoader final : public et::DataLoader {
+ public:
+  TracedDataLoader(et::DataLoader* inner, uint32_t program) : inner_(inner), program_(program) {}
+
+  et::Result<et::FreeableBuffer> load(size_t offset, size_t size, const SegmentInfo& info) const override {
+    return hold(inner_->load(offset, size, info), describe(offset, info));
+  }
+  et::Error load_into(size_t offset, size_t size, const SegmentInfo& info, void* buffer) const override {
+    return inner_->load_into(offset, size, info, buffer);
+  }
+  et::Result<size_t> size() const override { return inner_->size(); }
+
+ private:
+  etmem_segment describe(size_t offset, const SegmentInfo& info) const {
+    etmem_segment segment = {};
+    segment.offset = offset;
+    segment.type = static_cast<uint32_t>(info.segment_type);
+    segment.index = static_cast<uint32_t>(info.segment_index);
+    segment.name = name_id(info.descriptor);
+    segment.program = program_;
+    return segment;
+  }
+  et::DataLoader* inner_;
+  uint32_t program_;
+};
+
+/* The named data that one delegate asks for: its original weights, by key. */
+class TracedNamedDataMap final : public et::NamedDataMap {
+ public:
+  static constexpr uint32_t kSegmentNamed = 16;
+
+  TracedNamedDataMap(const et::NamedDataMap* inner, uint32_t program) : inner_(inner), program_(program) {}
+
+  et::Result<const et::TensorLayout> get_tensor_layout(std::string_view key) const override {
+    return inner_->get_tensor_layout(key);
+  }
+  et::Result<et::FreeableBuffer> get_data(std::string_view key) const override {
+    etmem_segment segment = {};
+    segment.type = kSegmentNamed;
+    segment.program = program_;
+    if (const etmem_api* table = api()) segment.name = table->string(key.data(), key.size());
+    return hold(inner_->get_data(key), segment);
+  }
+  et::Error load_data_into(std::string_view key, void* buffer, size_t size) const override {
+    return inner_->load_data_into(key, buffer, size);
+  }
+  et::Result<uint32_t> get_num_keys() const override { return inner_->get_num_keys(); }
+  et::Result<const char*> get_key(uint32_t index) const override { return inner_->get_key(index); }
+
+  const et::NamedDataMap* inner() const { return inner_; }
+  uint32_t program() const { return program_; }
+
+ private:
+  const et::NamedDataMap* inner_;
+  uint32_t program_;
+};
+
+/* What an allocator hands out, as a registered heap. */
+class TracedMemoryAllocator final : public et::MemoryAllocator {
+ public:
+  TracedMemoryAllocator(et::MemoryAllocator* inner, const char* role)
+      : et::MemoryAllocator(0, nullptr), inner_(inner), heap_(register_heap(role)) {}
+
+  void* allocate(size_t size, size_t alignment = kDefaultAlignment) override {
+    void* block = inner_->allocate(size, alignment);
+    if (const etmem_api* table = block != nullptr ? api() : nullptr) table->heap_alloc(heap_, block, size);
+    return block;
+  }
+  uint8_t* base_address() const override { return inner_->base_address(); }
+  uint32_t size() const override { return inner_->size(); }
+  /* Virtual from 1.5 on; hiding them before that is harmless. */
+  size_t used_size() const { return used_of(inner_, 0); }
+  size_t free_size() const { return free_of(inner_, 0); }
+  void reset() override {
+    if (const etmem_api* table = api()) table->heap_reset(heap_);
+    inner_->reset();
+  }
+
+  et::MemoryAllocator* inner() const { return inner_; }
+
+ private:
+  static etmem_id register_heap(const char* role) {
+    const etmem_api* table = api();
+    if (table == nullptr) return 0;
+    return table->heap_register(name_id(role), name_id("executorch"), name_id(role));
+  }
+  template <typename A>
+  static auto used_of(const A* a, int) -> decltype(a->used_size()) {
+    return a->used_size();
+  }
+  template <typename A>
+  static size_t used_of(const A*, long) {
+    return 0;
+  }
+  template <typename A>
+  static auto free_of(const A* a, int) -> decltype(a->free_size()) {
+    return a->free_size();
+  }
+  template <typename A>
+  static size_t free_of(const A*, long) {
+    return 0;
+  }
+  et::MemoryAllocator* inner_;
+  etmem_id heap_;
+};
+
+/* Opens a scope for each instruction and forwards everything to the application's tracer, if it has one. */
+class TracedEventTracer : public et::EventTracer {
+ public:
+  explicit TracedEventTracer(et::EventTracer* inner) : inner_(inner) {}
+
+  et::EventTracer* inner() const { return inner_; }
+
+  /* Debug level, profiling level and bundled input are plain fields that the runtime reads from us: without the
+   * copy all debug events of the application's tracer would be lost. Call it before each execute. */
+  void copy_settings() {
+    if (inner_ == nullptr) return;
+    set_event_tracer_debug_level(inner_->event_tracer_debug_level());
+    set_event_tracer_profiling_level(inner_->event_tracer_profiling_level());
+    set_bundled_input_index(inner_->bundled_input_index());
+  }
+
+  void create_event_block(const char* name) override {
+    if (inner_ != nullptr) inner_->create_event_block(name);
+  }
+  et::EventTracerEntry start_profiling(const char* name, et::ChainID chain, et::DebugHandle handle) override {
+    begin_instruction(name);
+    if (inner_ == nullptr) return et::EventTracerEntry{};
+    inner_->set_chain_debug_handle(current_chain_id(), current_debug_handle());
+    return inner_->start_profiling(name, chain, handle);
+  }
+  void end_profiling(et::EventTracerEntry entry) override {
+    if (inner_ != nullptr) inner_->end_profiling(entry);
+    end_instruction();
+  }
+  et::EventTracerEntry start_profiling_delegate(const char* name, et::DelegateDebugIntId id) override {
+    return inner_ != nullptr ? inner_->start_profiling_delegate(name, id) : et::EventTracerEntry{};
+  }
+  void end_profiling_delegate(et::EventTracerEntry entry, const void* metadata, size_t length) override {
+    if (inner_ != nullptr) inner_->end_profiling_delegate(entry, metadata, length);
+  }
+  void log_profiling_delegate(const char* name, et::DelegateDebugIntId id, et_timestamp_t start, et_timestamp_t end,
+                              const void* metadata, size_t length) override {
+    if (inner_ != nullptr) inner_->log_profiling_delegate(name, id, start, end, metadata, length);
+  }
+  void track_allocation(et::AllocatorID id, size_t size) override {
+    if (inner_ != nullptr) inner_->track_allocation(id, size);
+  }
+  et::AllocatorID track_allocator(const char* name) override {
+    return inner_ != nullptr ? inner_->track_allocator(name) : 0;
+  }
+  et::Result<bool> log_evalue(const et::EValue& value, et::LoggedEValueType type) override {
+    if (inner_ == nullptr) return false;
+    inner_->set_chain_debug_handle(current_chain_id(), current_debug_handle());
+    return inner_->log_evalue(value, type);
+  }
+  using Tensor = ::executorch::aten::Tensor;
+  et::Result<bool> log_intermediate_output_delegate(const char* name, et::DelegateDebugIntId id,
+                                                    const Tensor& output) override {
+    return log_delegate_output(name, id, output);
+  }
+  et::Result<bool> log_intermediate_output_delegate(const char* name, et::DelegateDebugIntId id,
+                                                    const et::ArrayRef<Tensor> output) override {
+    return log_delegate_output(name, id, output);
+  }
+  et::Result<bool> log_intermediate_output_delegate(const char* name, et::DelegateDebugIntId id,
+                                                    const int& output) override {
+    return log_delegate_output(name, id, output);
+  }
+  et::Result<bool> log_intermediate_output_delegate(const char* name, et::DelegateDebugIntId id,
+                                                    const bool& output) override {
+    return log_delegate_output(name, id, output);
+  }
+  et::Result<bool> log_intermediate_output_delegate(const char* name, et::DelegateDebugIntId id,
+                                                    const double& output) override {
+    return log_delegate_output(name, id, output);
+  }
+  void set_delegation_intermediate_output_filter(et::EventTracerFilterBase* filter) override {
+    if (inner_ != nullptr) inner_->set_delegation_intermediate_output_filter(filter);
+  }
+
+ private:
+  template <typename T>
+  et::Result<bool> log_delegate_output(const char* name, et::DelegateDebugIntId id, const T& output) {
+    return inner_ != nullptr ? inner_->log_intermediate_output_delegate(name, id, output) : et::Result<bool>(false);
+  }
+
+  /* The runtime brackets each instruction with OPERATOR_CALL or DELEGATE_CALL, and kernels name themselves inside
+   * as native_call_<op>. Begin and end come in pairs, so a stack of scope ids is enough. */
+  void begin_instruction(const char* name) {
+    const bool instruction = current_chain_id() != et::kUnsetChainId;
+    const etmem_api* table = instruction && depth_ < kDepth ? api() : nullptr;
+    const etmem_id scope = table == nullptr ? 0
+                                            : table->scope_begin(ETMEM_INSTRUCTION, name_id(name), current_chain_id(),
+                                                                 current_debug_handle(), 0);
+    if (depth_ < kDepth) scopes_[depth_] = scope;
+    ++depth_;
+  }
+  void end_instruction() {
+    if (depth_ == 0) return;
+    --depth_;
+    if (depth_ >= kDepth || scopes_[depth_] == 0) return;
+    if (const etmem_api* table = api_slot()) table->scope_end(scopes_[depth_], 0);
+  }
+
+  static constexpr uint32_t kDepth = 16;
+  et::EventTracer* inner_;
+  etmem_id scopes_[kDepth] = {};
+  uint32_t depth_ = 0;
+};
+
+}  // namespace etmem
+
+#endif  // ETMEM_EXECUTORCH_HPP_
