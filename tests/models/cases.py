@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import torch
-from tests.models.lowering import lower, xnnpack
 from torch import Tensor, nn
 from torch.export import Dim, export
+
+from tests.models.lowering import lower, xnnpack
 
 WIDTH = 2048
 IMAGE = (1, 3, 256, 256)
@@ -42,7 +44,7 @@ class Convs(nn.Module):
         super().__init__()
         widths = [IMAGE[1]] + [CHANNELS] * 6
         self.layers = nn.ModuleList(
-            [nn.Conv2d(before, after, kernel_size=3, padding=1) for before, after in zip(widths, widths[1:], strict=False)]
+            [nn.Conv2d(before, after, kernel_size=3, padding=1) for before, after in pairwise(widths)]
         )
         self.break_after = (1, 3) if broken else ()
 

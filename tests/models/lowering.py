@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 
-def lower(programs: Any, partitioner: Any = None, constant_methods: dict[str, Any] | None = None) -> Any:
+def lower(
+    programs: Any, partitioner: Any = None, constant_methods: dict[str, Any] | None = None, config: Any = None
+) -> Any:
     """Lower one exported program, or a dict of them by method name, to what ``write`` takes.
 
     ``partitioner`` is one for all methods, a dict by method name, or None to delegate nothing.
@@ -17,10 +19,12 @@ def lower(programs: Any, partitioner: Any = None, constant_methods: dict[str, An
     wrapped: Any = (
         {name: [one] if one else [] for name, one in partitioner.items()}
         if isinstance(partitioner, dict)
-        else [partitioner] if partitioner else []
+        else [partitioner]
+        if partitioner
+        else []
     )
     lowered = to_edge_transform_and_lower(programs, partitioner=wrapped, constant_methods=constant_methods)
-    return lowered.to_executorch()
+    return lowered.to_executorch(config)
 
 
 def xnnpack() -> Any:

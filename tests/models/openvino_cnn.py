@@ -8,9 +8,10 @@ from typing import Any
 import torch
 from executorch.backends.openvino.partitioner import OpenvinoPartitioner
 from executorch.exir.backend.backend_details import CompileSpec
-from tests.models.lowering import lower, xnnpack
 from torch import Tensor, nn
 from torch.export import export
+
+from tests.models.lowering import lower, xnnpack
 
 IMAGE = (1, 3, 64, 64)
 

@@ -27,6 +27,18 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     ),
     "llama": ("llama.pte",),
     "openvino_cnn": ("openvino_cnn.pte", "openvino_and_xnnpack.pte"),
+    "quantized": ("quantized_xnnpack.pte", "quantized_portable.pte"),
+    "kinds": (
+        "every_dtype.pte",
+        "structured.pte",
+        "many_operators.pte",
+        "many_methods.pte",
+        "external_data.pte",
+        "bundled.bpte",
+        "custom_operator.pte",
+        "unknown_backend.pte",
+        "without_constant_segment.pte",
+    ),
 }
 """Family (a module of this package) -> the files it exports."""
 
@@ -56,7 +68,7 @@ def cache_directory(family: str) -> Path:
     """Where a family's files belong: a new place whenever its script or a package that it uses changes."""
     here = Path(__file__).parent
     digest = hashlib.sha256()
-    for script in ("export.py", f"{family}.py"):
+    for script in ("export.py", "lowering.py", f"{family}.py"):
         digest.update((here / script).read_bytes())
     for package in PACKAGES.get(family, ("torch", "executorch")):
         digest.update(f"{package}=={version(package)}".encode())
