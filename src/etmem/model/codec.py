@@ -38,7 +38,7 @@ def to_data(value: object) -> Any:
 
 def from_data(kind: type[T], data: object, where: str = "") -> T:
     """A value of the dataclass from what ``to_data`` gave. Raises CodecError."""
-    return cast(T, _read(kind, data, where))
+    return cast("T", _read(kind, data, where))
 
 
 @cache
@@ -92,7 +92,7 @@ def _read_dataclass(kind: type, data: dict[str, object], where: str) -> object:
             values[field.name] = _read(known[field.name], data[field.name], path)
         elif not _has_default(field):
             raise CodecError(f"{path}: missing")
-    return cast(Callable[..., object], kind)(**values)
+    return cast("Callable[..., object]", kind)(**values)
 
 
 def _has_default(field: Field[Any]) -> bool:

@@ -1,0 +1,6 @@
+"""``python -m etmem``."""
+
+from etmem.cli.main import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+"""Findings on the model and issues of the data, as numbered and wrapped sentences."""
+
+from __future__ import annotations
+
+from etmem.model.summary import Finding, Issue, Summary
+from etmem.model.words import Certainty, Severity
+from etmem.report.table import wrap
+from etmem.report.units import Scale, clean
+
+FIRST_SCREEN_FINDINGS = 3
+ADVICE_LIMIT = 600
+MESSAGE_LIMIT = 400
+
+
+def finding_lines(summary: Summary, scale: Scale, width: int, limit: int | None) -> list[str]:
+    """``FINDINGS`` in the summary's order (largest saving first), at most ``limit`` of them."""
+    shown = summary.findings[:limit]
+    if not shown:
+        return []
+    code_width = max(15, *(len(finding.code.value) for finding in shown))
+    lines = ["FINDINGS"]
+    for number, finding in enumerate(shown, 1):
+        lines += _finding(number, finding, scale, width, code_width)
+    left = len(summary.findings) - len(shown)
+    return [*lines, f"and {left} more: --full"] if left else lines
+
+
+def _finding(number: int, finding: Finding, scale: Scale, width: int, code_width: int) -> list[str]:
+    head = f"{number} {finding.code.value.ljust(code_width)}"
+    if finding.bytes:
+        head += f"  {scale.with_unit(finding.bytes)}"
+    return wrap(f"{head}  {clean(finding.advice, ADVICE_LIMIT)}{_saving(finding, scale)}", width, rest="  ")
+
+
+def _saving(finding: Finding, scale: Scale) -> str:
+    """Said here only where the advice does not: a saving that is the finding's own bytes repeats nothing."""
+    if finding.saving_bytes is None or "save" in finding.advice.lower():
+        return ""
+    word = {Certainty.EXACT: "saves", Certainty.ESTIMATED: "saves about", Certainty.POSSIBLE: "may save"}
+    return f" ({word[finding.certainty]} {scale.plain(finding.saving_bytes)})"
+
+
+def explain_hint(finding: Finding) -> str:
+    return f"etmem explain {finding.code.value}"
+
+
+def issue_lines(summary: Summary, width: int, *, every: bool) -> list[str]:
+    """Warnings and errors with their hints, errors first; ``every``: the informal ones too."""
+    order = [Severity.ERROR, Severity.WARNING, *([Severity.INFO] if every else [])]
+    shown = [issue for severity in order for issue in summary.issues if issue.severity is severity]
+    if not shown:
+        return []
+    return ["ISSUES", *(line for issue in shown for line in _issue(issue, width))]
+
+
+def _issue(issue: Issue, width: int) -> list[str]:
+    head = f"{issue.severity.value} {issue.code.value}  {clean(issue.message, MESSAGE_LIMIT)}"
+    lines = wrap(head, width, rest="  ")
+    return lines + wrap(clean(issue.hint, MESSAGE_LIMIT), width, first="  hint: ", rest="  ") if issue.hint else lines
