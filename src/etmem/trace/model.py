@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import fields
 
 import numpy as np
@@ -83,11 +84,14 @@ def _check(chunk: Records) -> None:
 
 
 class ModelMatcher:
-    """One dictionary from address to row, and what each thread freed and unmapped last."""
+    """One dictionary from address to row, and what each thread freed and unmapped last.
+
+    Only what decides an end is looked at event by event; the other columns are taken as they come.
+    """
 
     def __init__(self) -> None:
-        self.rows: list[tuple[int, int, int, int, int, int]] = []
-        self.end: list[int] = []
+        self.columns: list[tuple[Column, ...]] = []
+        self.end = array("Q")
         self.live: dict[int, int] = {}
         self.freed: dict[int, tuple[int, int | None, int]] = {}
         self.unmapped: dict[int, tuple[int, int]] = {}
@@ -96,14 +100,17 @@ class ModelMatcher:
         self.replaced_allocations = 0
 
     def feed(self, events: Events) -> npt.NDArray[np.bool_]:
+        here = np.flatnonzero(events.kind == EventKind.ALLOC)
+        self.columns.append(
+            tuple(getattr(events, name)[here] for name in ("stamp", "address", "size", "scope", "stack", "thread"))
+        )
         undone = np.zeros(len(events), bool)
-        columns = (events.kind, events.stamp, events.address, events.size, events.scope, events.stack, events.thread)
-        for at, (kind, stamp, address, size, scope, stack, thread) in enumerate(
-            zip(*(column.tolist() for column in columns), strict=True)
-        ):
+        columns = (events.kind, events.stamp, events.address, events.thread)
+        lists = (column.tolist() for column in columns)
+        for at, (kind, stamp, address, thread) in enumerate(zip(*lists, strict=True)):
             self.position += 1
             if kind == EventKind.ALLOC:
-                self._allocate(stamp, address, (stamp, address, size, scope, stack, thread))
+                self._allocate(stamp, address)
             elif kind == EventKind.FREE:
                 self._release(stamp, address, thread)
             elif kind == EventKind.UNMAP:
@@ -112,13 +119,12 @@ class ModelMatcher:
                 undone[at] = self._undo(address, thread)
         return undone
 
-    def _allocate(self, stamp: int, address: int, row: tuple[int, int, int, int, int, int]) -> None:
+    def _allocate(self, stamp: int, address: int) -> None:
         missed = self.live.get(address)
         if missed is not None:  # its free was not seen
             self.end[missed] = stamp
             self.replaced_allocations += 1
-        self.live[address] = len(self.rows)
-        self.rows.append(row)
+        self.live[address] = len(self.end)
         self.end.append(_LIVE)
 
     def _release(self, stamp: int, address: int, thread: int) -> None:
@@ -143,9 +149,8 @@ class ModelMatcher:
         return True
 
     def finish(self) -> HeapBlocks:
-        columns = list(zip(*self.rows, strict=True)) or [()] * 6
-        begin, address, size = (np.array(column, np.uint64) for column in columns[:3])
-        scope, stack, thread = (np.array(column, np.uint32) for column in columns[3:])
-        end = np.array(self.end, np.uint64)
+        parts = list(zip(*self.columns, strict=True)) or [(np.empty(0, kind),) for kind in "QQQIII"]
+        begin, address, size, scope, stack, thread = (np.concatenate(column) for column in parts)
+        end = np.frombuffer(self.end, np.uint64) if self.end else np.empty(0, np.uint64)
         lost = (self.unmatched_frees, self.replaced_allocations)
         return HeapBlocks(begin, end, address, size, scope, stack, thread, *lost)
