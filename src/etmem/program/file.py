@@ -76,11 +76,11 @@ def mapped(path: str | os.PathLike[str]) -> Iterator[memoryview]:
     """
     name = Path(path).name or str(path)
     try:
+        # Before opening it: opening a pipe that nobody writes to would wait for ever.
+        if not stat.S_ISREG(Path(path).stat().st_mode) and not Path(path).is_dir():
+            raise ProgramError(f"{path} is not a regular file", "Give the path of a .pte.")
         with Path(path).open("rb", buffering=0) as file:
-            status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                raise ProgramError(f"{path} is not a regular file", "Give the path of a .pte.")
-            if status.st_size == 0:
+            if os.fstat(file.fileno()).st_size == 0:
                 raise ProgramError(f"{name} is empty", _EXPORT)
             mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except OSError as error:

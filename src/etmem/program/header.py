@@ -31,24 +31,23 @@ def program_header(view: memoryview) -> Header:
         if place + 8 > len(view):
             raise MalformedError("the extended header is cut off")
         (segment_bytes,) = _SEGMENT_BYTES.unpack_from(view, place)
-    return _checked(Header(identifier, True, program_bytes, base, segment_bytes), 0, len(view))
+    return _checked(Header(identifier, True, program_bytes, base, segment_bytes), len(view))
 
 
-def data_header(view: memoryview) -> tuple[Header, int]:
-    """The header of a .ptd, and the offset of its flatbuffer."""
+def data_header(view: memoryview) -> Header:
+    """The header of a .ptd. Its flatbuffer's offsets count from the start of the file as well."""
     identifier = bytes(view[4:8]).decode("ascii", "replace")
     if len(view) < _OFFSET + _PTD.size or bytes(view[_OFFSET : _OFFSET + 4]) != b"FH01":
         raise MalformedError("no extended header")
     _, length, start, size, base, segment_bytes = _PTD.unpack_from(view, _OFFSET)
     if length < _PTD.size - 8:
         raise MalformedError(f"an extended header of {length} bytes")
-    return _checked(Header(identifier, True, size, base, segment_bytes), start, len(view)), start
+    return _checked(Header(identifier, True, start + size, base, segment_bytes), len(view))
 
 
-def _checked(header: Header, start: int, file_bytes: int) -> Header:
-    if start + header.program_bytes > file_bytes:
-        end = start + header.program_bytes
-        raise MalformedError(f"cut off: the flatbuffer ends at byte {end:,}, there are {file_bytes:,}")
+def _checked(header: Header, file_bytes: int) -> Header:
+    if header.program_bytes > file_bytes:
+        raise MalformedError(f"cut off: the flatbuffer ends at byte {header.program_bytes:,}, there are {file_bytes:,}")
     if header.program_bytes < 8:
         raise MalformedError(f"a flatbuffer of {header.program_bytes} bytes")
     end = header.segment_base + header.segment_bytes
@@ -68,6 +67,6 @@ def segments(tables: Iterable[Table], header: Header, file_bytes: int) -> tuple[
                 f"cut off: segment {len(found)} ends at byte {place + size:,}, there are {file_bytes:,}"
             )
         found.append(DataSegment(offset, size, place))
-    if found and header.segment_base == 0:
+    if header.segment_base == 0 and any(segment.bytes for segment in found):
         raise MalformedError("segments without a segment base in the header")
     return tuple(found)

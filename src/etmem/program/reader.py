@@ -61,8 +61,8 @@ def read_data(path: str | os.PathLike[str]) -> ExternalData:
         if identify(bytes(view[:64]), name) is not FileKind.PTD:
             raise ProgramError(f"{name} is not a data file (.ptd)", "--ptd takes the .ptd exported with a .pte.")
         with malformed_as_error(name):
-            header, start = headers.data_header(view)
-            root = Buffer(view[start : start + header.program_bytes]).root("FlatTensor")
+            header = headers.data_header(view)
+            root = Buffer(view[: header.program_bytes]).root("FlatTensor")
             found = headers.segments(root.tables("segments"), header, len(view))
             named = tuple(_named_data(table) for table in root.tables("named_data"))
             data = ExternalData(str(path), len(view), header, root.integer("version"), found, named)
