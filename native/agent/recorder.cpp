@@ -113,11 +113,7 @@ Event* refill() {
 
 bool meta(format::MetaType type, const void* fixed, size_t fixed_bytes, const void* tail, size_t tail_bytes,
           uint64_t stamp) {
-  Busy busy;
-  if (t_state.busy > 2) {  // a signal handler came in while this thread was writing
-    trace_file::count_drop();
-    return false;
-  }
+  Busy busy;  // whoever may run in a signal handler has asked `wanted` or `Busy::entered` before it comes here
   const size_t bytes = (sizeof(MetaHeader) + fixed_bytes + tail_bytes + 7) & ~size_t{7};
   Guard guard(meta_lock);
   char* at = meta_space(bytes);
@@ -137,7 +133,6 @@ bool meta(format::MetaType type, const void* fixed, size_t fixed_bytes, const vo
 uint32_t string(const char* text, size_t length) {
   if (text == nullptr || length == 0 || !recording()) return 0;
   Busy busy;
-  if (!busy.entered && t_state.busy > 2) return 0;
   if (length > kMaxTail) length = kMaxTail;
   const uint64_t hash = hash_bytes(text, length);
   uint32_t id = 0;
