@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import string
 from typing import Any
 
 from tests.models.lowering import lower, xnnpack
@@ -56,4 +58,31 @@ def llama() -> Any:
     )
 
 
-MODELS = {"llama.pte": llama}
+def tokenizer() -> bytes:
+    """A tokenizer of the model's vocabulary: one token per character; every token is ASCII, so any output decodes."""
+    special = ["<unk>", "<s>", "</s>"]
+    letters = [*string.ascii_letters, *string.digits, "\u0120"]  # U+0120 is a byte-level tokenizer's space
+    filler = [f"t{index}" for index in range(VOCABULARY - len(special) - len(letters))]
+    data = {
+        "version": "1.0",
+        "added_tokens": [
+            {
+                "id": index,
+                "content": content,
+                "special": True,
+                **dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False),
+            }
+            for index, content in enumerate(special)
+        ],
+        "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True},
+        "decoder": {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True},
+        "model": {
+            "type": "BPE",
+            "vocab": {token: index for index, token in enumerate(special + letters + filler)},
+            "merges": [],
+        },
+    }
+    return json.dumps(data).encode()
+
+
+MODELS = {"llama.pte": llama, "llama_tokenizer.json": tokenizer}

@@ -25,7 +25,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "convs_three_delegates.pte",
         "kv_cache.pte",
     ),
-    "llama": ("llama.pte",),
+    "llama": ("llama.pte", "llama_tokenizer.json"),
     "openvino_cnn": ("openvino_cnn.pte", "openvino_and_xnnpack.pte"),
     "quantized": ("quantized_xnnpack.pte", "quantized_portable.pte"),
     "kinds": (
