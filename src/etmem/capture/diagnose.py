@@ -1,0 +1,87 @@
+"""Why a process left no trace, or no ExecuTorch phase in it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from etmem.capture import elf
+from etmem.model.errors import CaptureError
+from etmem.model.summary import Issue
+from etmem.model.words import IssueCode, Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_RUNTIME_SYMBOLS = frozenset(
+    {
+        "_ZN10executorch7runtime6Method7executeEv",
+        "_ZN10executorch7runtime7Program4loadEPNS0_10DataLoaderENS1_12VerificationE",
+    }
+)
+_RUNTIME_TEXT = b"Program identifier '%.4s' != expected '%.4s'"
+"""What a stripped executable still holds of the runtime: a message of ``Program::load``."""
+
+
+def static_runtime(command: Sequence[str]) -> Issue | None:
+    """An issue where the program of a command has ExecuTorch inside itself.
+
+    Every word of the command is looked at: ``taskset -c 0 ./runner`` starts the third one.
+    """
+    for word in command:
+        found = shutil.which(word)
+        if found is None or not _has_runtime_inside(Path(found)):
+            continue
+        return Issue(
+            IssueCode.EXECUTORCH_STATIC,
+            Severity.ERROR,
+            f"{Path(found).name} is linked with a static ExecuTorch, whose functions nothing can stand in front of",
+            "Link it with the shared runtime (-DEXECUTORCH_BUILD_SHARED=ON), or mark its memory with etmem/etmem.h.",
+            {"path": found},
+        )
+    return None
+
+
+def no_trace(command: Sequence[str], status: int) -> CaptureError:
+    """The error for a process that ended without having written a trace."""
+    path = Path(shutil.which(command[0]) or command[0])
+    name = path.name
+    try:
+        described = elf.read(path)
+        mode = path.stat().st_mode
+        foreign = path.stat().st_uid != os.geteuid()
+    except OSError as error:
+        return CaptureError(f"{command[0]} cannot be read: {error.strerror}")
+    if mode & (stat.S_ISUID | stat.S_ISGID) and foreign:
+        return CaptureError(
+            f"{name} is set-user-ID: the system refuses to preload a library into it",
+            "Run it as its owner, or profile a copy of it without that bit.",
+        )
+    if described is not None and described.interpreter is None:
+        return CaptureError(
+            f"{name} is statically linked: no library can be preloaded into it",
+            "Link it dynamically, or mark its memory with etmem/etmem.h.",
+        )
+    if described is not None and described.machine != os.uname().machine:
+        return CaptureError(
+            f"{name} is for {described.machine}, the agent for {os.uname().machine}",
+            "Profile a program built for this machine.",
+        )
+    ended = f"was ended by signal {-status}" if status < 0 else f"exited with {status}"
+    return CaptureError(
+        f"{name} {ended} and left no trace",
+        "It may have dropped LD_PRELOAD from its environment. `etmem doctor` checks this machine.",
+    )
+
+
+def _has_runtime_inside(path: Path) -> bool:
+    try:
+        described = elf.read(path)
+        if described is None or (described.interpreter is None and described.dynamic):
+            return False  # A script, or a library.
+        return elf.defines(path, _RUNTIME_SYMBOLS) or elf.contains(path, _RUNTIME_TEXT)
+    except OSError:
+        return False

@@ -1,0 +1,140 @@
+"""From a command to a finished trace: what ``profile`` and ``run`` have in common."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from etmem.capture import diagnose, launch, machine
+from etmem.capture.launch import Launch
+from etmem.capture.metadata import CAPTURE_NOTE, EXIT_STATUS_NOTE, CaptureMetadata, encode
+from etmem.capture.options import Capture, Progress, silent
+from etmem.capture.trailer import append_notes
+from etmem.model.errors import CaptureError, EtmemError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from etmem.model.summary import Issue, Target
+
+
+@dataclass(frozen=True)
+class Session:
+    """What is to be recorded, and what is known about it beforehand."""
+
+    command: tuple[str, ...]
+    shown_command: tuple[str, ...]
+    """What the user typed, for the report."""
+    target: Target
+    agent: Path
+    output: Path
+    programs: tuple[Path, ...] = ()
+    hooks: Path | None = None
+    keep_log: bool = True
+    """The process's stdout and stderr go to a file beside the trace, else where the caller's go."""
+    children: bool = False
+    executorch: Path | None = None
+    extra: Mapping[str, str] = field(default_factory=dict)
+    issues: tuple[Issue, ...] = ()
+    progress: Progress = silent
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A process that has ended, its raw trace not yet finished."""
+
+    session: Session
+    status: int
+    raw: Path
+    log: Path | None
+    metadata: CaptureMetadata
+
+
+def start(session: Session, on_line: Callable[[str], None] | None = None) -> Ended:
+    """Record the command to its end. Raises ``CaptureError`` where it cannot be started or leaves no trace."""
+    raw = session.output.with_name(session.output.name + ".raw")
+    log = session.output.with_suffix(".log") if session.keep_log else None
+    _check_writable(session.output)
+    raw.unlink(missing_ok=True)
+    metadata = CaptureMetadata(
+        target=session.target,
+        environment=machine.environment(session.shown_command, os.environ),
+        programs=tuple(str(path) for path in session.programs),
+        issues=session.issues,
+    )
+    status = launch.run(
+        Launch(
+            command=session.command,
+            agent=session.agent,
+            trace=raw,
+            notes={CAPTURE_NOTE: encode(metadata)},
+            hooks=session.hooks,
+            stacks=stacks(),
+            dry=session.target.dry,
+            children=session.children,
+            log=log,
+            executorch=session.executorch,
+            extra=session.extra,
+        ),
+        on_line,
+    )
+    if not raw.is_file():
+        raise diagnose.no_trace(session.command, status)
+    return Ended(session, status, raw, log, metadata)
+
+
+def finish(ended: Ended, issues: Sequence[Issue] = (), target: Target | None = None) -> Capture:
+    """Complete the trace by how it ended, and compress it."""
+    session = ended.session
+    metadata = replace(
+        ended.metadata,
+        target=target or ended.metadata.target,
+        environment=replace(ended.metadata.environment, exit_status=ended.status),
+        issues=(*ended.metadata.issues, *issues),
+    )
+    session.progress("writing the trace")
+    try:
+        append_notes(ended.raw, {CAPTURE_NOTE: encode(metadata), EXIT_STATUS_NOTE: str(ended.status)})
+    except OSError as error:
+        raise CaptureError(f"cannot write {ended.raw}: {error.strerror}") from error
+    _pack(ended.raw, session.output)
+    return Capture(
+        trace_path=session.output,
+        log_path=ended.log,
+        exit_status=ended.status,
+        target=metadata.target,
+        environment=metadata.environment,
+        programs=session.programs,
+        dry=metadata.target.dry,
+        issues=metadata.issues,
+    )
+
+
+def stacks() -> tuple[str, ...]:
+    """The backends whose descriptions tell categories by call stacks."""
+    from etmem import delegates
+
+    return tuple(delegates.stack_backends())
+
+
+def _pack(raw: Path, output: Path) -> None:
+    """Compress the trace; where that fails it stays as it is, which every reader accepts too."""
+    from etmem.trace.pack import pack
+
+    try:
+        pack(raw, output)
+    except (EtmemError, OSError):
+        raw.replace(output)
+    else:
+        raw.unlink(missing_ok=True)
+
+
+def _check_writable(output: Path) -> None:
+    if not output.parent.is_dir():
+        raise CaptureError(f"{output.parent} is not a folder", "Name another place for the trace with --output.")
+    if not os.access(output.parent, os.W_OK):
+        raise CaptureError(f"{output.parent} is not writable", "Name another place for the trace with --output.")
+    if output.is_dir():
+        raise CaptureError(f"{output} is a folder", "Name a file for the trace with --output.")
