@@ -1,0 +1,106 @@
+"""Regions that ExecuTorch's allocators hand out from: planned buffers, method and temp allocators."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+
+from etmem.analysis.context import Account
+from etmem.analysis.lookup import I64
+from etmem.analysis.owners import scope_key
+from etmem.analysis.timeline import Window, timeline
+from etmem.model.summary import Arena, ArenaUser
+from etmem.model.words import EXECUTORCH
+
+Method = tuple[int, str | None]
+"""Program id and method."""
+
+
+def arenas(account: Account) -> tuple[Arena, ...]:
+    """Planned buffers first, then allocators; each by program and method."""
+    return (*_planned(account), *_allocators(account))
+
+
+def _planned(account: Account) -> list[Arena]:
+    """One row per buffer: where several methods were given the same one, it is nobody's alone."""
+    buffers: dict[tuple[object, ...], list[tuple[str, int, Method]]] = defaultdict(list)
+    for claim, row in zip(account.trace.claims, account.ownership.claim_rows.tolist(), strict=True):
+        if claim.owner == EXECUTORCH and claim.name.startswith("planned["):
+            # Buffers may lie in one block, and may be outside of all that was seen.
+            place = (claim.name, claim.address, row if row >= 0 else claim.stamp)
+            buffers[place].append((claim.name, claim.bytes, _method(account, claim.scope)))
+    found = []
+    for uses in buffers.values():
+        name, methods = uses[0][0], {method for _, _, method in uses}
+        program, method = uses[0][2]
+        size = max(size for _, size, _ in uses)
+        found.append(Arena(name, program, method if len(methods) == 1 else None, size, None, 1))
+    return found
+
+
+def _allocators(account: Account) -> list[Arena]:
+    """One row per allocator and method; what is asked for outside of any method belongs to the one that the
+    allocator was first given to."""
+    extents = account.extents
+    methods: list[Method] = []
+    of_extent = np.empty(len(extents), np.int64)
+    groups: dict[tuple[int, Method], int] = {}
+    for index, (heap, phase) in enumerate(zip(extents.heap.tolist(), extents.phase.tolist(), strict=True)):
+        method = _method(account, phase or account.trace.heaps[heap].scope)
+        of_extent[index] = groups.setdefault((heap, method), len(groups))
+        methods.append(method)
+    rows = [
+        _allocator(account, heap, method, np.flatnonzero(of_extent == group))
+        for (heap, method), group in groups.items()
+        if account.trace.heaps[heap].owner == EXECUTORCH
+    ]
+    return _summed(rows)
+
+
+def _summed(rows: list[Arena]) -> list[Arena]:
+    """Allocators of one name that served one method, one after the other, as one row."""
+    by_place: dict[tuple[str, int, str | None], list[Arena]] = defaultdict(list)
+    for row in rows:
+        by_place[row.name, row.program, row.method].append(row)
+    return [
+        Arena(
+            *place,
+            bytes=sum(row.bytes for row in same),
+            used_peak_bytes=max(row.used_peak_bytes or 0 for row in same),
+            allocations=sum(row.allocations for row in same),
+            users=_merge_users([user for row in same for user in row.users]),
+        )
+        for place, same in by_place.items()
+    ]
+
+
+def _allocator(account: Account, heap: int, method: Method, rows: I64) -> Arena:
+    extents = account.extents
+    sizes = extents.bytes[rows].astype(np.int64)
+    everything = Window(0, account.last_stamp)
+    line = timeline(extents.begin[rows], extents.end[rows], sizes, everything)
+    users = []
+    for scope, size in zip(extents.scope[rows].tolist(), sizes.tolist(), strict=True):
+        known = account.table.scopes.get(scope)
+        key = scope_key(known, account.table) if known is not None else None
+        label = key.instance.label if key is not None and key.instance else None
+        users.append(ArenaUser(key.owner if key is not None and key.counted else EXECUTORCH, label, size, 1))
+    name = account.trace.heaps[heap].name
+    return Arena(name, *method, int(sizes.sum()), line.peak(0, account.last_stamp)[1], len(rows), _merge_users(users))
+
+
+def _merge_users(users: list[ArenaUser]) -> tuple[ArenaUser, ...]:
+    totals: dict[tuple[str, str | None], tuple[int, int]] = {}
+    for user in users:
+        size, count = totals.get((user.owner, user.instance), (0, 0))
+        totals[user.owner, user.instance] = (size + user.bytes, count + user.allocations)
+    rows = [ArenaUser(owner, instance, *total) for (owner, instance), total in totals.items()]
+    return tuple(sorted(rows, key=lambda user: (-user.bytes, user.owner, user.instance or "")))
+
+
+def _method(account: Account, scope: int) -> Method:
+    phase = account.table.scopes.get(int(account.table.phase[scope]) if scope < len(account.table.phase) else 0)
+    if phase is None:
+        return 0, None
+    return phase.a, None if phase.kind.name == "PROGRAM_LOAD" else phase.name

@@ -1,0 +1,184 @@
+"""Everything that is known once every block has an owner; what the rest of analysis and findings read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from etmem.analysis.events import events_at
+from etmem.analysis.heaps import Extents
+from etmem.analysis.keys import Key
+from etmem.analysis.ledger import Ledger
+from etmem.analysis.lookup import I64
+from etmem.analysis.options import SummaryOptions
+from etmem.analysis.owners import Ownership
+from etmem.analysis.scopes import Instance, ScopeTable
+from etmem.analysis.segments import Segments
+from etmem.analysis.sharing import Sharing
+from etmem.analysis.threads import Attributed, Threads
+from etmem.model.summary import Arena, DelegateInfo, Finding, Moment, Peaks, Phase
+from etmem.model.words import Category, PhaseKind
+from etmem.trace.tables import BlockKind, Blocks, DelegateStage, EventKind, Scope, SegmentType, Trace
+
+if TYPE_CHECKING:
+    from etmem.program import Program
+
+
+@dataclass(frozen=True)
+class Span:
+    """One phase; its stamps are those of its begin and its end, or of the trace's last if it never ended."""
+
+    scope: Scope
+    kind: PhaseKind
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Account:
+    """The blocks of a trace, each filed under its owner. All block columns have one row per block."""
+
+    trace: Trace
+    options: SummaryOptions
+    programs: Mapping[str, Program]
+    """By path; empty where the files could not be read."""
+    table: ScopeTable
+    threads: Threads
+    who: Attributed
+    """Whose work each block's allocation was, and in which phase."""
+    extents: Extents
+    segments: Segments
+    ownership: Ownership
+    sharing: Sharing
+    ledger: Ledger
+    spans: tuple[Span, ...]
+    """All phases by begin, as in ``Summary.phases``."""
+    last_stamp: int
+    described: frozenset[str]
+    """Backends that there is a description of."""
+    unreadable: tuple[str, ...]
+    """Module files that call stacks go through and whose symbols cannot be read."""
+
+    @property
+    def blocks(self) -> Blocks:
+        return self.ledger.blocks
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        return self.ledger.keys
+
+    @property
+    def instances(self) -> tuple[Instance, ...]:
+        """All delegate instances, by their first scope."""
+        return self.table.instances
+
+    @cached_property
+    def fresh(self) -> npt.NDArray[np.bool_]:
+        """Blocks that were allocated as they are: not what a partial munmap or mprotect left of another."""
+        fresh = (self.private_bytes > 0) | (self.file_bytes > 0)
+        mapped = np.flatnonzero(fresh & (self.blocks.kind != BlockKind.HEAP))
+        made_by = events_at(self.trace.events, self.blocks.begin[mapped])
+        start = self.blocks.address[mapped]
+        # What is left of a cut mapping never holds the address that the cut began at.
+        holds = (start <= made_by.address) & (made_by.address < start + self.blocks.bytes[mapped])
+        is_break = made_by.kind == EventKind.BREAK
+        fresh[mapped] = np.where(is_break, made_by.size < 1 << 47, holds)
+        return fresh
+
+    @property
+    def private_bytes(self) -> I64:
+        return self.ledger.private
+
+    @property
+    def file_bytes(self) -> I64:
+        return self.ledger.file
+
+    def spans_of(self, *kinds: PhaseKind) -> tuple[Span, ...]:
+        return tuple(span for span in self.spans if span.kind in kinds)
+
+    def live_at(self, stamp: int) -> I64:
+        """Rows of the blocks that are live after all that happened at a stamp."""
+        return np.flatnonzero(self.ledger.live(stamp))
+
+    def moment(self, stamp: int) -> Moment:
+        return self.ledger.moment(stamp)
+
+    def rows(
+        self, *, owner: str | None = None, category: Category | None = None, instance: Instance | None = None
+    ) -> I64:
+        """Rows of the blocks filed under all that is given, live or not, by begin."""
+        wanted = [
+            (owner is None or key.owner == owner)
+            and (category is None or key.category is category)
+            and (instance is None or key.instance == instance)
+            for key in self.keys
+        ]
+        return np.flatnonzero(np.array(wanted, np.bool_)[self.ledger.code])
+
+    def allocated_by(self, instance: Instance) -> I64:
+        """Rows of the blocks allocated at the work of one instance, whoever owns them."""
+        index = self.instances.index(instance)
+        return np.flatnonzero(self.table.instance[self.who.scope] == index)
+
+    def scopes_of(self, instance: Instance, stage: DelegateStage) -> tuple[Scope, ...]:
+        """The inits, executes or destroys of one instance, by begin."""
+        return self.table.delegate_scopes(self.instances.index(instance), stage)
+
+    def phase_of(self, row: int) -> PhaseKind | None:
+        """The kind of the phase that a block was allocated in."""
+        return self._phase_kinds.get(int(self.who.phase[row]))
+
+    @cached_property
+    def _phase_kinds(self) -> dict[int, PhaseKind]:
+        return {span.scope.id: span.kind for span in self.spans}
+
+    def program_path(self, program: int) -> str | None:
+        """As noted or named by the load, else the file that the program's segment was mapped from."""
+        noted = self.trace.note(f"program.{program}.path")
+        if noted:
+            return noted
+        loads = [span.scope.name for span in self.spans_of(PhaseKind.PROGRAM_LOAD) if span.scope.a == program]
+        return next(filter(None, loads), None) or self._mapped_from.get(program)
+
+    @cached_property
+    def _mapped_from(self) -> dict[int, str]:
+        found = {}
+        for segment, row in zip(self.segments.segments, self.segments.rows.tolist(), strict=True):
+            file = int(self.blocks.file[row]) if row >= 0 else -1
+            if file >= 0 and segment.type is SegmentType.PROGRAM:
+                found[segment.program] = self.trace.file_maps[file].path
+        return found
+
+    def program(self, program: int) -> Program | None:
+        """The file of a program id: by its path, else the only one of its size, or the only one there is."""
+        found = self.programs.get(self.program_path(program) or "")
+        if found is None:
+            noted = self.trace.note(f"program.{program}.bytes")
+            same = [file for file in self.programs.values() if not noted or file.file_bytes == int(noted)]
+            found = same[0] if len(same) == 1 else None
+        return found
+
+
+@dataclass(frozen=True)
+class Context(Account):
+    """The account and what follows from it: what findings are made from."""
+
+    phases: tuple[Phase, ...]
+    peaks: Peaks
+    peak_stamps: Mapping[str, int]
+    """Stamps of the moments in ``peaks``: ``load``, ``inference``, ``steady``, where there are such."""
+    arenas: tuple[Arena, ...]
+    delegates: tuple[DelegateInfo, ...]
+
+
+Finder = Callable[[Context], tuple[Finding, ...]]
+"""What turns a context into findings."""
+
+
+def no_findings(_context: Context) -> tuple[Finding, ...]:
+    return ()

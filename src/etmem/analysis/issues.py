@@ -1,0 +1,182 @@
+"""Typed remarks on the data: what is missing from it, and what that does to the figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from etmem.analysis.context import Account
+from etmem.model.summary import Issue
+from etmem.model.words import IssueCode, PhaseKind, Severity
+
+NOTE_PREFIX = "issue."
+"""What the agent and the hooks note under this and a code becomes that issue; the note is its text."""
+
+_HINTS: dict[IssueCode, tuple[Severity, str]] = {
+    IssueCode.MEMLOCK_LIMITED: (Severity.WARNING, "raise `ulimit -l`, or compare only runs under the same limit"),
+    IssueCode.HIGH_WATER_UNAVAILABLE: (Severity.WARNING, "peaks of RSS need a writable /proc/self/clear_refs"),
+    IssueCode.RESIDENCY_UNAVAILABLE: (Severity.WARNING, "the balance needs PAGEMAP_SCAN or /proc/self/pagemap"),
+    IssueCode.OTHER_ALLOCATOR: (Severity.INFO, "what malloc retains is told by mappings, not by libc's own figures"),
+    IssueCode.HOOKS_UNAVAILABLE: (Severity.ERROR, "`etmem doctor` says what is missing to build the hooks"),
+    IssueCode.EXECUTORCH_STATIC: (Severity.ERROR, "link ExecuTorch's shared libraries, or use etmem's decorators"),
+    IssueCode.METHODS_LOADED_BEFORE_ATTACH: (Severity.WARNING, "start the capture before the program is loaded"),
+    IssueCode.NO_EVENT_TRACER: (Severity.INFO, "instructions need an ExecuTorch built with its event tracer"),
+}
+
+
+_CODES = frozenset(code.value for code in IssueCode)
+
+
+def issues(account: Account) -> tuple[Issue, ...]:
+    """The capture's own first, then what the trace tells; of equal code and message only one."""
+    checks = (_noted, _recording, _process, _phases, _hooks, _threads, _descriptions, _snapshots, _high_water)
+    found = list(account.options.issues)
+    for check in checks:
+        found += check(account)
+    return tuple({(issue.code, issue.message): issue for issue in reversed(found)}.values())[::-1]
+
+
+def hooks_missed(account: Account) -> tuple[str, ...]:
+    """Methods that were loaded and by their file have delegates, of which no scope was ever entered."""
+    entered = {(instance.program, instance.method) for instance in account.instances}
+    missed: dict[str, None] = {}
+    for span in account.spans_of(PhaseKind.METHOD_LOAD):
+        place = (span.scope.a, span.scope.name)
+        if not span.scope.failed and place not in entered and _has_delegates(account, *place):
+            missed[place[1]] = None
+    return tuple(missed)
+
+
+def _has_delegates(account: Account, program: int, method: str) -> bool:
+    file = account.program(program)
+    plan = file.plan(method) if file is not None else None
+    if plan is not None:
+        return bool(plan.delegates)
+    return account.trace.note(f"program.{program}.delegates") not in (None, "0")
+
+
+def _noted(account: Account) -> Iterator[Issue]:
+    for key, text in account.trace.notes:
+        if key.startswith(NOTE_PREFIX) and key.removeprefix(NOTE_PREFIX) in _CODES:
+            code = IssueCode(key.removeprefix(NOTE_PREFIX))
+            severity, hint = _HINTS.get(code, (Severity.WARNING, f"`etmem explain {code}`"))
+            yield Issue(code, severity, text, hint)
+
+
+def _recording(account: Account) -> Iterator[Issue]:
+    header = account.trace.header
+    if header.dropped_events:
+        yield Issue(
+            IssueCode.EVENTS_DROPPED,
+            Severity.ERROR,
+            f"{header.dropped_events:,} events were not recorded: blocks are missing, or seem to live on",
+            "profile again with fewer inferences, or a trace on a larger disk",
+            {"events": header.dropped_events},
+        )
+    if header.truncated:
+        yield Issue(
+            IssueCode.TRACE_TRUNCATED,
+            Severity.ERROR,
+            "the trace file is shorter than it was: what was cut off is missing",
+            "copy it again from where it was written",
+        )
+    if header.disk_full:
+        yield Issue(
+            IssueCode.DISK_FULL,
+            Severity.ERROR,
+            "the disk was full: nothing is recorded after that",
+            "write the trace elsewhere with --output",
+        )
+
+
+def _process(account: Account) -> Iterator[Issue]:
+    status = account.options.environment.exit_status
+    if not account.trace.header.closed and status is not None and status < 0:
+        yield Issue(
+            IssueCode.PROCESS_KILLED,
+            Severity.WARNING,
+            f"the process was ended by signal {-status}; the report covers what came before",
+            "the log beside the trace may say why",
+            {"signal": -status},
+        )
+
+
+def _phases(account: Account) -> Iterator[Issue]:
+    if not account.spans:
+        yield Issue(
+            IssueCode.NO_EXECUTORCH,
+            Severity.ERROR,
+            "no ExecuTorch program was loaded in this process",
+            "if a child process runs it, record those too: `etmem run --children`",
+        )
+    failed = [span for span in account.spans if span.scope.failed]
+    for span in failed:
+        name = f" of {span.scope.name}" if span.kind is not PhaseKind.PROGRAM_LOAD else ""
+        yield Issue(
+            IssueCode.PROGRAM_FAILED,
+            Severity.ERROR,
+            f"{span.kind}{name} failed: its figures end where it did",
+            "ExecuTorch's log says why: --verbose",
+        )
+
+
+def _hooks(account: Account) -> Iterator[Issue]:
+    error = account.trace.note("hooks.error")
+    if error is not None:
+        severity, hint = _HINTS[IssueCode.HOOKS_UNAVAILABLE]
+        yield Issue(IssueCode.HOOKS_UNAVAILABLE, severity, f"ExecuTorch's calls could not be followed: {error}", hint)
+    missed = hooks_missed(account)
+    if missed:
+        yield Issue(
+            IssueCode.HOOK_NOT_REACHED,
+            Severity.ERROR,
+            f"the delegates of {', '.join(missed)} ran unseen: totals hold, owners are left out",
+            "`etmem doctor` says which functions of this ExecuTorch can be followed",
+            {"methods": list(missed)},
+        )
+
+
+def _threads(account: Account) -> Iterator[Issue]:
+    lost = account.who.ambiguous & account.fresh
+    if lost.any():
+        size = int((account.private_bytes + account.file_bytes)[lost].sum())
+        yield Issue(
+            IssueCode.CONCURRENT_INFERENCES,
+            Severity.WARNING,
+            f"several inferences ran at once: {size:,} bytes of pool threads are the host's",
+            "run one inference at a time to see whose they are",
+            {"bytes": size},
+        )
+
+
+def _descriptions(account: Account) -> Iterator[Issue]:
+    for backend in sorted({instance.backend for instance in account.instances} - account.described):
+        yield Issue(
+            IssueCode.NO_DELEGATE_DESCRIPTION,
+            Severity.INFO,
+            f"nothing is known about {backend}: all that it allocates is metadata",
+            "its owner, instance and totals are right; only categories are missing",
+            {"backend": backend},
+        )
+    for path in account.unreadable:
+        yield Issue(
+            IssueCode.NO_DELEGATE_DESCRIPTION,
+            Severity.WARNING,
+            f"{path} cannot be read: what was allocated in it has no category",
+            "read the trace where it was recorded, or copy the file to the same place",
+            {"path": path},
+        )
+
+
+def _snapshots(account: Account) -> Iterator[Issue]:
+    snapshots = account.trace.snapshots
+    if snapshots and not any(snapshot.scanned for snapshot in snapshots):
+        severity, hint = _HINTS[IssueCode.RESIDENCY_UNAVAILABLE]
+        yield Issue(
+            IssueCode.RESIDENCY_UNAVAILABLE, severity, "resident pages could not be read: there is no balance", hint
+        )
+
+
+def _high_water(account: Account) -> Iterator[Issue]:
+    if account.trace.rss and not any(sample.high_water_bytes for sample in account.trace.rss):
+        severity, hint = _HINTS[IssueCode.HIGH_WATER_UNAVAILABLE]
+        yield Issue(IssueCode.HIGH_WATER_UNAVAILABLE, severity, "the kernel gave no high water", hint)

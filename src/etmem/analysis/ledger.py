@@ -1,0 +1,150 @@
+"""The account: every block's owner, instance, category and bytes, and what is live at a moment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from etmem.analysis.clock import Clock
+from etmem.analysis.keys import Key
+from etmem.analysis.lookup import I64
+from etmem.analysis.owners import I32
+from etmem.analysis.timeline import Timeline, Window, sums_at, timeline
+from etmem.model.summary import CategoryBytes, Moment, OwnerBytes
+from etmem.model.words import EXECUTORCH, HOST, PROFILER
+from etmem.trace.tables import BlockKind, Blocks
+
+_ORDER = {EXECUTORCH: 0, HOST: 2, PROFILER: 3}
+"""Delegates stand between."""
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """``private`` holds requested bytes of heap blocks and private anonymous mappings, ``file`` those of file
+    mappings. Shared anonymous memory is neither, and reserved address space is nothing."""
+
+    blocks: Blocks
+    keys: tuple[Key, ...]
+    code: I32
+    private: I64
+    file: I64
+    window: Window
+    clock: Clock
+
+    @cached_property
+    def counted(self) -> npt.NDArray[np.bool_]:
+        """Blocks that peaks count: private or file bytes of ExecuTorch and its delegates."""
+        of_key = np.array([key.counted for key in self.keys], np.bool_)
+        return of_key[self.code] & ((self.private > 0) | (self.file > 0))
+
+    @cached_property
+    def total(self) -> Timeline:
+        """Private and file bytes of the counted owners."""
+        return self.timeline(self.counted, self.private + self.file)
+
+    @cached_property
+    def total_private(self) -> Timeline:
+        return self.timeline(self.counted, self.private)
+
+    @cached_property
+    def process_private(self) -> Timeline:
+        """Private bytes of the whole process but the profiler's."""
+        of_key = np.array([key.owner != PROFILER for key in self.keys], np.bool_)
+        return self.timeline(of_key[self.code], self.private)
+
+    def timeline(self, rows: npt.NDArray[np.bool_], weights: I64) -> Timeline:
+        return timeline(self.blocks.begin[rows], self.blocks.end[rows], weights[rows], self.window)
+
+    def owner_timeline(self, owner: str) -> Timeline:
+        of_key = np.array([key.owner == owner for key in self.keys], np.bool_)
+        return self.timeline(of_key[self.code], self.private + self.file)
+
+    def instance_rows(self, label: str) -> npt.NDArray[np.bool_]:
+        """Blocks that one delegate instance owns alone."""
+        of_key = np.array([key.instance is not None and key.instance.label == label for key in self.keys], np.bool_)
+        return of_key[self.code]
+
+    def live(self, stamp: int) -> npt.NDArray[np.bool_]:
+        """The blocks that are live after all that happened at a stamp."""
+        at = np.uint64(stamp)
+        return (self.blocks.begin <= at) & (self.blocks.end > at)
+
+    def moment(self, stamp: int) -> Moment:
+        return self.moments([stamp])[stamp]
+
+    def moments(self, stamps: Iterable[int]) -> Mapping[int, Moment]:
+        """What is live at each of many stamps, in one pass over the blocks."""
+        wanted = sorted(set(stamps))
+        at = np.array(wanted, np.uint64)
+        if not wanted:
+            return {}
+        near = (self.blocks.begin <= at[-1]) & (self.blocks.end > at[0]) & ((self.private > 0) | (self.file > 0))
+        span = (self.blocks.begin[near], self.blocks.end[near], self.code[near], len(self.keys))
+        private = sums_at(at, *span, self.private[near])
+        file = sums_at(at, *span, self.file[near])
+        count = sums_at(at, *span, None)
+        seen: dict[bytes, tuple[OwnerBytes, ...]] = {}
+        found = {}
+        for column, stamp in enumerate(wanted):
+            figures = np.stack([private[:, column], file[:, column], count[:, column]])
+            # Inferences of one method end alike: their rows are made once.
+            content = figures.tobytes()
+            owners = seen.get(content)
+            if owners is None:
+                owners = seen[content] = self._owners(figures)
+            found[stamp] = _moment(self.clock.ns(stamp), owners, self.keys, figures)
+        return found
+
+    def _owners(self, figures: I64) -> tuple[OwnerBytes, ...]:
+        rows: dict[tuple[str, str | None], list[CategoryBytes]] = {}
+        for code in np.flatnonzero(figures[2]).tolist():
+            key = self.keys[code]
+            place = (key.owner, key.instance.label if key.instance else None)
+            private, file, count = figures[:, code].tolist()
+            rows.setdefault(place, []).append(CategoryBytes(key.category, private, file, count))
+        ordered = sorted(rows, key=lambda place: self._order(*place))
+        return tuple(_owner(*place, rows[place]) for place in ordered)
+
+    def _order(self, owner: str, label: str | None) -> tuple[object, ...]:
+        return (_ORDER.get(owner, 1), owner, self._instance_order.get(label, (0, "", "", 0)))
+
+    @cached_property
+    def _instance_order(self) -> dict[str | None, tuple[int, str, str, int]]:
+        instances = (key.instance for key in self.keys if key.instance)
+        return {i.label: (i.program, i.method, i.backend, i.index) for i in instances}
+
+
+def byte_columns(blocks: Blocks) -> tuple[I64, I64]:
+    """Private and file bytes of each block."""
+    is_private = (blocks.kind == BlockKind.HEAP) | (blocks.kind == BlockKind.ANONYMOUS)
+    sizes = blocks.bytes.astype(np.int64)
+    return np.where(is_private, sizes, 0), np.where(blocks.kind == BlockKind.FILE, sizes, 0)
+
+
+def merge(owner: str, rows: Sequence[OwnerBytes]) -> OwnerBytes:
+    """Rows of one owner as one, of no instance."""
+    return _owner(owner, None, [one for row in rows for one in row.categories])
+
+
+def _owner(owner: str, label: str | None, categories: Sequence[CategoryBytes]) -> OwnerBytes:
+    merged: dict[str, CategoryBytes] = {}
+    for one in categories:
+        old = merged.get(one.category)
+        merged[one.category] = one if old is None else _add(old, one)
+    largest_first = sorted(merged.values(), key=lambda c: (-(c.private_bytes + c.file_bytes), c.category))
+    private = sum(one.private_bytes for one in largest_first)
+    return OwnerBytes(owner, label, private, sum(one.file_bytes for one in largest_first), tuple(largest_first))
+
+
+def _add(one: CategoryBytes, other: CategoryBytes) -> CategoryBytes:
+    private = one.private_bytes + other.private_bytes
+    return CategoryBytes(one.category, private, one.file_bytes + other.file_bytes, one.blocks + other.blocks)
+
+
+def _moment(time_ns: int, owners: tuple[OwnerBytes, ...], keys: tuple[Key, ...], figures: I64) -> Moment:
+    counted = np.array([key.counted for key in keys], np.bool_)
+    return Moment(time_ns, int(figures[0][counted].sum()), int(figures[1][counted].sum()), owners)

@@ -1,0 +1,94 @@
+"""Where modules lie in the process: from module records and from the maps of snapshots."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import PurePath
+
+from etmem.trace.tables import Trace
+
+
+@dataclass(frozen=True)
+class Vma:
+    """One line of /proc/self/maps."""
+
+    start: int
+    end: int
+    permissions: str
+    offset: int
+    path: str
+    """As the kernel prints it: a file, ``[heap]``, ``[stack]``, or empty."""
+
+    @property
+    def is_file(self) -> bool:
+        return self.path.startswith("/")
+
+    @property
+    def is_anonymous(self) -> bool:
+        return self.path == "" or self.path.startswith("[anon")
+
+    @property
+    def is_executable(self) -> bool:
+        return "x" in self.permissions
+
+
+@dataclass(frozen=True)
+class Mapped:
+    """A piece of a module that holds code: the address ``start`` shows the byte ``offset`` of its file."""
+
+    start: int
+    end: int
+    offset: int
+    path: str
+
+
+def parse_maps(text: str) -> tuple[Vma, ...]:
+    """The lines of /proc/self/maps; a torn last line is left out."""
+    found = []
+    for line in text.splitlines():
+        fields = line.split(maxsplit=5)
+        if len(fields) < 5:
+            continue
+        start, _, end = fields[0].partition("-")
+        path = fields[5].removesuffix(" (deleted)") if len(fields) > 5 else ""
+        found.append(Vma(int(start, 16), int(end, 16), fields[1], int(fields[2], 16), path))
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class CodeMap:
+    """The code of every module that any snapshot saw."""
+
+    pieces: tuple[Mapped, ...]
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [piece.start for piece in self.pieces]
+
+    def at(self, address: int) -> Mapped | None:
+        position = bisect_right(self._starts, address) - 1
+        piece = self.pieces[position] if position >= 0 else None
+        return piece if piece is not None and address < piece.end else None
+
+
+def code_map(trace: Trace) -> CodeMap:
+    """From all snapshots; where two disagree about an address, the last one counts."""
+    found: dict[int, Mapped] = {}
+    for snapshot in trace.snapshots:
+        for vma in parse_maps(snapshot.maps):
+            if vma.is_file and vma.is_executable:
+                found[vma.start] = Mapped(vma.start, vma.end, vma.offset, vma.path)
+    return CodeMap(tuple(found[start] for start in sorted(found)))
+
+
+def executorch_libraries(trace: Trace) -> frozenset[str]:
+    """Paths that the capture named as ExecuTorch's, beside those that their names give away."""
+    keys = ("executorch.library", "executorch.pool.library")
+    return frozenset(value for key, value in trace.notes if key in keys)
+
+
+def is_executorch(path: str, named: Iterable[str]) -> bool:
+    return path in named or PurePath(path).name.startswith(("libexecutorch", "_portable_lib"))

@@ -1,0 +1,17 @@
+"""What a summary is made for: everything that the trace itself does not say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from etmem.model.summary import Environment, Issue, Target
+
+
+@dataclass(frozen=True)
+class SummaryOptions:
+    target: Target
+    environment: Environment
+    dry: bool = False
+    """Nothing was computed: counted bytes only, no RSS, residency or balance."""
+    issues: tuple[Issue, ...] = ()
+    """What the capture found; analysis puts its own behind."""

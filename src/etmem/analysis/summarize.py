@@ -1,0 +1,163 @@
+"""From a trace to its summary. Pure: the same values give the same summary."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from etmem.analysis import arenas, balance, delegates, heaps, issues, modules, owners, peaks, phases, scopes
+from etmem.analysis import segments as segments_
+from etmem.analysis import sharing as sharing_
+from etmem.analysis import threads as threads_
+from etmem.analysis.clock import clock
+from etmem.analysis.context import Account, Context, Finder, no_findings
+from etmem.analysis.descriptions import Descriptions
+from etmem.analysis.keys import Key, KeyBook
+from etmem.analysis.ledger import Ledger, byte_columns
+from etmem.analysis.lookup import I64
+from etmem.analysis.options import SummaryOptions
+from etmem.analysis.owners import I32
+from etmem.analysis.programs import programs as program_rows
+from etmem.analysis.symbols import Symbolizer
+from etmem.analysis.timeline import Window
+from etmem.model.summary import Moment, Peak, Peaks, Phase, Summary
+from etmem.trace.blocks import blocks as all_blocks
+from etmem.trace.tables import Blocks, Trace
+
+if TYPE_CHECKING:
+    from etmem.program import Program
+
+
+def summarize(
+    trace: Trace,
+    *,
+    options: SummaryOptions,
+    descriptions: Descriptions | None = None,
+    programs: Mapping[str, Program] | None = None,
+    find: Finder = no_findings,
+) -> Summary:
+    """The summary of one process's trace.
+
+    ``descriptions`` are by backend id, ``programs`` by path: what is missing there is missing from categories
+    and findings, and said in the issues.
+    """
+    return summary(context(account(trace, options, descriptions or {}, programs or {})), find)
+
+
+def account(
+    trace: Trace, options: SummaryOptions, descriptions: Descriptions, programs: Mapping[str, Program]
+) -> Account:
+    """Files every block that lives in or after the first phase under its owner."""
+    table = scopes.resolve(trace.scopes)
+    last_stamp = _last_stamp(trace)
+    spans = phases.spans(table.phases(), last_stamp)
+    window = Window(spans[0].begin, max(span.end for span in spans)) if spans else Window(0, last_stamp)
+    threads = threads_.resolve(trace, table)
+    extents = heaps.extents(trace, threads)
+    blocks = heaps.with_reported(_relevant(all_blocks(trace)[0], window.since), extents)
+    who = threads.attribute(blocks.scope, blocks.thread, blocks.begin)
+    segments = segments_.resolve(trace, blocks, table)
+    symbolizer = Symbolizer(modules.code_map(trace))
+    ownership = owners.assign(
+        trace, blocks, who, table,
+        extents=extents, segments=segments, descriptions=descriptions, symbolizer=symbolizer,
+    )  # fmt: skip
+    sharing = sharing_.resolve(trace, blocks, who, threads, ownership.shared, ownership.keys, ownership.code)
+    keys, code = _without_instance(ownership.keys, ownership.code, sharing.rows)
+    private, file = byte_columns(blocks)
+    return Account(
+        trace=trace,
+        options=options,
+        programs=programs,
+        table=table,
+        threads=threads,
+        who=who,
+        extents=extents,
+        segments=segments,
+        ownership=ownership,
+        sharing=sharing,
+        ledger=Ledger(blocks, keys, code, private, file, window, clock(trace)),
+        spans=spans,
+        last_stamp=last_stamp,
+        described=frozenset(descriptions),
+        unreadable=tuple(sorted(symbolizer.unreadable)),
+    )
+
+
+def context(account: Account) -> Context:
+    found, stamps = peaks.peaks(account)
+    return Context(
+        **{field.name: getattr(account, field.name) for field in fields(Account)},
+        phases=phases.phases(account),
+        peaks=found,
+        peak_stamps=stamps,
+        arenas=arenas.arenas(account),
+        delegates=delegates.delegates(account),
+    )
+
+
+def summary(context: Context, find: Finder) -> Summary:
+    dry, withheld = context.options.dry, bool(issues.hooks_missed(context))
+    return Summary(
+        target=context.options.target,
+        environment=context.options.environment,
+        programs=program_rows(context),
+        phases=tuple(map(_without_owners, context.phases)) if withheld else context.phases,
+        peaks=_peaks_without_owners(context.peaks) if withheld else context.peaks,
+        arenas=context.arenas,
+        delegates=() if withheld else context.delegates,
+        largest_blocks=() if withheld else peaks.largest_blocks(context, context.peak_stamps),
+        balances=() if dry else balance.balances(context),
+        high_waters=() if dry else peaks.high_waters(context, context.phases, context.peaks),
+        findings=() if withheld else find(context),
+        issues=issues.issues(context),
+    )
+
+
+def _last_stamp(trace: Trace) -> int:
+    """No stamp of the trace is larger."""
+    last = [scope.end_stamp or scope.begin_stamp for scope in trace.scopes.values()]
+    last += [int(batch.stamp[-1]) for batch in trace.events.batches() if len(batch)]
+    last += [row.stamp for rows in (trace.claims, trace.segments, trace.rss, trace.snapshots) for row in rows]
+    return max(last, default=0)
+
+
+def _relevant(blocks: Blocks, since: int) -> Blocks:
+    """What ended before the first phase is nobody's concern: in Python most of all blocks."""
+    rows = blocks.end > np.uint64(since)
+    return Blocks(**{field.name: getattr(blocks, field.name)[rows] for field in fields(Blocks)})
+
+
+def _without_instance(keys: tuple[Key, ...], code: I32, shared: I64) -> tuple[tuple[Key, ...], I32]:
+    """What several instances share belongs to none of them."""
+    book = KeyBook()
+    for key in keys:
+        book.code(key)
+    alone = np.array([book.code(replace(key, instance=None)) for key in keys], np.int32)
+    code = code.copy()
+    code[shared] = alone[code[shared]]
+    return book.keys, code
+
+
+def _without_owners(phase: Phase) -> Phase:
+    return replace(
+        phase,
+        peak=_moment_without_owners(phase.peak),
+        peak_private=_moment_without_owners(phase.peak_private),
+        live_start=_moment_without_owners(phase.live_start),
+        live_end=_moment_without_owners(phase.live_end),
+    )
+
+
+def _moment_without_owners(moment: Moment) -> Moment:
+    return replace(moment, owners=())
+
+
+def _peaks_without_owners(found: Peaks) -> Peaks:
+    def strip(peak: Peak | None) -> Peak | None:
+        return peak and replace(peak, moment=_moment_without_owners(peak.moment), owner_peaks=())
+
+    return Peaks(strip(found.load), strip(found.inference), strip(found.steady))
