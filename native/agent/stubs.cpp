@@ -44,9 +44,11 @@ constexpr bool kIsDry[] = {
 
 int answer_success() { return 0; }
 
-/* One loaded ExecuTorch: the module that defines the runtime, and what its hooks library wants to take. */
+/* One loaded ExecuTorch, told by the module that defines Program::load: a runtime may be spread over several (in
+ * 1.4 the backends' registry is in another library). With it, what its hooks library wants to take. */
 struct Runtime {
   const void* base;
+  void* handle;
   void* target[kStubs];  // nullptr: the original
   Runtime* next;
 };
@@ -72,12 +74,15 @@ void* own_base() {
   return const_cast<void*>(base);
 }
 
-/* A function of a runtime for its hooks library: as the runtime's own module would find it. */
-thread_local void* binding_handle __attribute__((tls_model("initial-exec")));
+/* What a module would have been bound to without us. */
+void* original_from(void* handle, const char* symbol) {
+  void* found = handle != nullptr ? dlsym(handle, symbol) : nullptr;
+  if (found == nullptr || base_of(found) == own_base()) found = dlsym(RTLD_NEXT, symbol);
+  return found;
+}
 
-void* original_of(const char* symbol) {
-  void* found = dlsym(binding_handle, symbol);
-  return found != nullptr && base_of(found) != own_base() ? found : nullptr;
+void* original_of(void* runtime, const char* symbol) {
+  return original_from(static_cast<Runtime*>(runtime)->handle, symbol);
 }
 
 void note(const char* key, const char* value) {
@@ -151,10 +156,47 @@ const etmem_hooks* open_hooks(const char* path, const char* build_id) {
   return fits ? hooks : nullptr;
 }
 
-/* The runtime that defines `original`, with its hooks library opened and bound. */
-Runtime* runtime_of(const void* original) {
+const etmem_hooks* find_hooks(const char* library, const char* build_id) {
+  const etmem_hooks* hooks = nullptr;
+  char built[PATH_MAX];
+  const char* path = options.hooks_path;
+  if (path != nullptr) hooks = open_hooks(path, build_id);
+  if (hooks == nullptr && build_hooks(library, built, sizeof built)) {
+    path = built;
+    hooks = open_hooks(path, build_id);
+  }
+  if (hooks == nullptr) {
+    note("hooks.error", "no hooks library could be built or opened for this ExecuTorch");
+  } else {
+    note("hooks.path", path);
+  }
+  return hooks;
+}
+
+void open_runtime(Runtime* runtime, const Dl_info& module) {
+  char library[PATH_MAX];
+  if (realpath(module.dli_fname, library) == nullptr) return;
+  Identity id = {module.dli_fbase, {}, 0};
+  dl_iterate_phdr(find_identity, &id);
+  if (id.length == 0) strcat(strcpy(id.text, "path:"), library);
+  note("executorch.library", library);
+  note("executorch.build_id", id.text);
+  const etmem_hooks* hooks = find_hooks(library, id.text);
+  runtime->handle = dlopen(module.dli_fname, RTLD_NOLOAD | RTLD_LAZY);
+  if (hooks == nullptr || runtime->handle == nullptr) return;
+  hooks->bind(api, runtime, original_of);
+  for (uint32_t i = 0; i < hooks->count; ++i) {
+    for (uint32_t k = 0; k < kStubs; ++k) {
+      if (strcmp(hooks->entries[i].symbol, kSymbols[k]) == 0) runtime->target[k] = hooks->entries[i].function;
+    }
+  }
+}
+
+/* The runtime that a module would use, opened on first sight; nullptr when it reaches none. */
+Runtime* runtime_for(void* module) {
+  const void* anchor = original_from(module, kSymbols[k_program_load]);
   Dl_info info;
-  if (dladdr(original, &info) == 0) return nullptr;
+  if (anchor == nullptr || dladdr(anchor, &info) == 0) return nullptr;
   {
     Guard guard(lock);
     for (Runtime* r = runtimes; r != nullptr; r = r->next) {
@@ -164,50 +206,11 @@ Runtime* runtime_of(const void* original) {
   Runtime* runtime = arena::allocate_array<Runtime>(1);
   if (runtime == nullptr) return nullptr;
   runtime->base = info.dli_fbase;
-
-  char library[PATH_MAX];
-  if (realpath(info.dli_fname, library) == nullptr) return nullptr;
-  Identity id = {info.dli_fbase, {}, 0};
-  dl_iterate_phdr(find_identity, &id);
-  if (id.length == 0) strcat(strcpy(id.text, "path:"), library);
-  note("executorch.library", library);
-  note("executorch.build_id", id.text);
-
-  char built[PATH_MAX];
-  const etmem_hooks* hooks = nullptr;
-  if (options.hooks_path != nullptr) {
-    hooks = open_hooks(options.hooks_path, id.text);
-    if (hooks != nullptr) note("hooks.path", options.hooks_path);
-  }
-  if (hooks == nullptr && build_hooks(library, built, sizeof built)) {
-    hooks = open_hooks(built, id.text);
-    if (hooks != nullptr) note("hooks.path", built);
-  }
-  if (hooks == nullptr) note("hooks.error", "no hooks library could be built or opened for this ExecuTorch");
-  void* handle = dlopen(info.dli_fname, RTLD_NOLOAD | RTLD_LAZY);
-  if (hooks != nullptr && handle != nullptr) {
-    binding_handle = handle;
-    hooks->bind(api, original_of);
-    for (uint32_t i = 0; i < hooks->count; ++i) {
-      for (uint32_t k = 0; k < kStubs; ++k) {
-        if (strcmp(hooks->entries[i].symbol, kSymbols[k]) == 0) runtime->target[k] = hooks->entries[i].function;
-      }
-    }
-  }
+  open_runtime(runtime, info);
   Guard guard(lock);
   runtime->next = runtimes;
   runtimes = runtime;
   return runtime;
-}
-
-/* What the caller's module would have been bound to without us. */
-void* original_for(const Dl_info& caller, uint32_t stub) {
-  void* found = nullptr;
-  void* handle = dlopen(caller.dli_fname, RTLD_NOLOAD | RTLD_LAZY);
-  if (handle == nullptr) handle = dlopen(nullptr, RTLD_LAZY);  // the executable itself
-  if (handle != nullptr) found = dlsym(handle, kSymbols[stub]);
-  if (found == nullptr || base_of(found) == own_base()) found = dlsym(RTLD_NEXT, kSymbols[stub]);
-  return found;
 }
 
 void* choose_target(const Dl_info& caller, uint32_t stub) {
@@ -215,10 +218,13 @@ void* choose_target(const Dl_info& caller, uint32_t stub) {
     note("dry.symbol", kSymbols[stub]);
     return reinterpret_cast<void*>(&answer_success);
   }
-  void* original = original_for(caller, stub);
-  if (original == nullptr || kIsDry[stub]) return original;
-  Runtime* runtime = runtime_of(original);
-  return runtime != nullptr && runtime->target[stub] != nullptr ? runtime->target[stub] : original;
+  void* module = dlopen(caller.dli_fname, RTLD_NOLOAD | RTLD_LAZY);
+  if (module == nullptr) module = dlopen(nullptr, RTLD_LAZY);  // the executable itself
+  if (!kIsDry[stub]) {
+    Runtime* runtime = runtime_for(module);
+    if (runtime != nullptr && runtime->target[stub] != nullptr) return runtime->target[stub];
+  }
+  return original_from(module, kSymbols[stub]);
 }
 
 Caller* find_caller(uintptr_t address) {

@@ -33,7 +33,8 @@ namespace {
 
 using et::testing::ProgramTestFriend;
 
-void* (*find_original)(const char* symbol);
+void* (*find_original)(void* runtime, const char* symbol);
+void* this_runtime;
 
 constexpr const char* kProgramLoad = "_ZN10executorch7runtime7Program4loadEPNS0_10DataLoaderENS1_12VerificationE";
 constexpr const char* kExecute = "_ZN10executorch7runtime6Method7executeEv";
@@ -50,7 +51,7 @@ constexpr const char* kFlatTensorLoad =
  * which is how the Itanium ABI passes it. */
 template <typename Function>
 Function original(const char* symbol) {
-  return reinterpret_cast<Function>(find_original(symbol));
+  return reinterpret_cast<Function>(find_original(this_runtime, symbol));
 }
 
 /* Program ids by the address of their flatbuffer; a later program at the same address replaces an earlier one. */
@@ -327,8 +328,9 @@ const etmem_hook hooks[] = {
 #endif
 };
 
-void bind(const etmem_api* table, void* (*original_of)(const char*)) {
+void bind(const etmem_api* table, void* runtime, void* (*original_of)(void*, const char*)) {
   api_slot() = table;
+  this_runtime = runtime;
   find_original = original_of;
 }
 

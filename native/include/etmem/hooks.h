@@ -20,8 +20,8 @@ struct etmem_hooks {
   const char* build_id; /* of the library that it was compiled for */
   uint32_t count;
   const struct etmem_hook* entries;
-  /* Called once before any hook; original(symbol) is the runtime's own definition, or null. */
-  void (*bind)(const struct etmem_api* api, void* (*original)(const char* symbol));
+  /* Called once before any hook; original(runtime, symbol) is the runtime's own definition, or null. */
+  void (*bind)(const struct etmem_api* api, void* runtime, void* (*original)(void* runtime, const char* symbol));
 };
 
 /* Exported as `etmem_hooks_v1`. */
