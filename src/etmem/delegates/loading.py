@@ -26,6 +26,11 @@ def descriptions() -> Mapping[str, Description]:
     return MappingProxyType(_load(files("etmem.delegates").iterdir()))
 
 
+def stack_backends() -> tuple[str, ...]:
+    """The backends whose allocations have to record their call stacks."""
+    return tuple(backend for backend, description in descriptions().items() if description.record_stacks)
+
+
 def _load(entries: Iterable[Traversable]) -> dict[str, Description]:
     found: dict[str, Description] = {}
     for entry in sorted(entries, key=lambda entry: entry.name):
