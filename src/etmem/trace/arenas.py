@@ -45,5 +45,12 @@ def _none() -> Events:
 
 
 def _arena(heap: int, events: Events, here: np.typing.NDArray[np.intp]) -> Arena:
-    columns = (events.stamp, events.kind, events.address, events.size, events.scope, events.thread)
-    return Arena(heap, *(column[here] for column in columns))
+    return Arena(
+        heap=heap,
+        stamp=events.stamp[here],
+        kind=events.kind[here],
+        address=events.address[here],
+        size=events.size[here],
+        scope=events.scope[here],
+        thread=events.thread[here],
+    )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,9 +13,14 @@ from etmem.trace.tables import NEVER, BlockKind, EventKind, Events, FileMap, Map
 
 NO_FILE = -1
 
+# Plain numbers: an operation on an enum costs more than all the rest of an event.
+_MAP, _UNMAP, _UNDO = int(EventKind.MAP), int(EventKind.UNMAP), int(EventKind.UNDO)
+_PROTECT, _BREAK = int(EventKind.PROTECT), int(EventKind.BREAK)
+_FILE, _RESERVED, _SHARED = int(MapFlag.FILE), int(MapFlag.RESERVED), int(MapFlag.SHARED)
+_NESTED, _MOVED = int(MapFlag.NESTED), int(MapFlag.MOVED)
 
-@dataclass(frozen=True)
-class Piece:
+
+class Piece(NamedTuple):
     """[start, end): part of a mapping, or all of it, unchanged since the stamp ``begin``."""
 
     begin: int
@@ -29,8 +35,7 @@ class Piece:
     thread: int
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """A piece and the stamp that ended it."""
 
     piece: Piece
@@ -57,12 +62,20 @@ class IntervalMap:
         """Takes [start, end) out and returns the parts taken."""
         low, high = self._range(start, end)
         old = self.pieces[low:high]
-        left = [replace(p, begin=stamp, end=start) for p in old[:1] if p.start < start]
-        right = [replace(p, begin=stamp, start=end) for p in old[-1:] if p.end > end]
-        self.rows.extend(Row(piece, stamp) for piece in old)
-        self.pieces[low:high] = left + right
-        self.starts[low:high] = [piece.start for piece in left + right]
-        return [replace(p, start=max(p.start, start), end=min(p.end, end)) for p in old]
+        if not old:
+            return old
+        self.rows.extend([Row(piece, stamp) for piece in old])
+        first, last = old[0], old[-1]
+        rest = []
+        if first.start < start:
+            rest.append(first._replace(begin=stamp, end=start))
+            old[0] = first._replace(start=start)
+        if last.end > end:
+            rest.append(last._replace(begin=stamp, start=end))
+            old[-1] = old[-1]._replace(end=end)
+        self.pieces[low:high] = rest
+        self.starts[low:high] = [piece.start for piece in rest]
+        return old
 
     def put(self, piece: Piece) -> None:
         """Adds a piece where nothing is."""
@@ -73,7 +86,7 @@ class IntervalMap:
     def finish(self) -> list[Row]:
         """All rows, those of what is still mapped included, by begin and address."""
         rows = self.rows + [Row(piece, int(NEVER)) for piece in self.pieces]
-        return sorted(rows, key=lambda row: (row.piece.begin, row.piece.start))
+        return sorted(rows)  # a piece begins with its stamp and its address
 
     def _range(self, start: int, end: int) -> tuple[int, int]:
         if end <= start:
@@ -84,8 +97,7 @@ class IntervalMap:
         return low, bisect_left(self.starts, end, low)
 
 
-@dataclass(frozen=True)
-class _Event:
+class _Event(NamedTuple):
     stamp: int
     kind: int
     flags: int
@@ -109,7 +121,7 @@ def follow(events: Events, file_maps: tuple[FileMap, ...], page_bytes: int) -> t
     """
     follower = _Follower({row.stamp: index for index, row in enumerate(file_maps)}, page_bytes)
     names = ("stamp", "kind", "flags", "address", "size", "scope", "stack", "thread")
-    table = [_Event(*row) for row in zip(*(getattr(events, name).tolist() for name in names), strict=True)]
+    table = [_Event._make(row) for row in zip(*(getattr(events, name).tolist() for name in names), strict=True)]
     never_happened, unmatched = _undone(table)
     for index, event in enumerate(table):
         if index not in never_happened:
@@ -124,9 +136,9 @@ def _undone(events: list[_Event]) -> tuple[set[int], int]:
     unmatched = 0
     for index, event in enumerate(events):
         key = (event.thread, event.address)
-        if event.kind == EventKind.UNMAP:
+        if event.kind == _UNMAP:
             last[key] = index
-        elif event.kind == EventKind.UNDO:
+        elif event.kind == _UNDO:
             if key in last:
                 undone.add(last.pop(key))
             else:
@@ -140,29 +152,29 @@ class _Follower:
         self.files = files
         self.page_mask = page_bytes - 1
         self.taken: dict[int, Piece] = {}
-        """Per thread, what its last unmap took away: an mremap puts it somewhere else."""
+        """Per thread, what its last unmap took away, when that was its last event: mremap puts it elsewhere."""
 
     def apply(self, event: _Event) -> None:
-        if event.kind == EventKind.MAP:
-            self._map(event)
-        elif event.kind == EventKind.UNMAP:
+        taken = self.taken.pop(event.thread, None)
+        if event.kind == _MAP:
+            self._map(event, taken if event.flags & _MOVED else None)
+        elif event.kind == _UNMAP:
             self._unmap(event)
-        elif event.kind == EventKind.PROTECT:
+        elif event.kind == _PROTECT:
             self._protect(event)
-        elif event.kind == EventKind.BREAK:
+        elif event.kind == _BREAK:
             self._break(event)
 
     def _span(self, event: _Event) -> tuple[int, int]:
         """In whole pages, as the kernel rounds."""
         return event.address & ~self.page_mask, event.address + event.size + self.page_mask & ~self.page_mask
 
-    def _map(self, event: _Event) -> None:
+    def _map(self, event: _Event, moved: Piece | None) -> None:
         start, end = self._span(event)
-        moved = self.taken.pop(event.thread, None) if event.flags & MapFlag.MOVED else None
         self.map.cut(event.stamp, start, end)
-        if event.flags & MapFlag.NESTED or start == end:
+        if event.flags & _NESTED or start == end:
             return
-        kind, reserved, file = _kind(event.flags), bool(event.flags & MapFlag.RESERVED), NO_FILE
+        kind, reserved, file = _kind(event.flags), event.flags & _RESERVED != 0, NO_FILE
         if moved is not None and kind is BlockKind.ANONYMOUS:
             kind, reserved, file = moved.kind, moved.reserved or reserved, moved.file
         file = self.files.get(event.stamp, file)
@@ -170,7 +182,6 @@ class _Follower:
 
     def _unmap(self, event: _Event) -> None:
         parts = self.map.cut(event.stamp, *self._span(event))
-        self.taken.pop(event.thread, None)
         if parts:
             self.taken[event.thread] = parts[0]
 
@@ -181,9 +192,9 @@ class _Follower:
             if piece.reserved == reserved:
                 continue
             (part,) = self.map.cut(event.stamp, max(piece.start, start), min(piece.end, end))
-            part = replace(part, begin=event.stamp, reserved=reserved)
+            part = part._replace(begin=event.stamp, reserved=reserved)
             if not reserved:
-                part = replace(part, scope=event.scope, stack=event.stack, thread=event.thread)
+                part = part._replace(scope=event.scope, stack=event.stack, thread=event.thread)
             self.map.put(part)
 
     def _break(self, event: _Event) -> None:
@@ -196,9 +207,9 @@ class _Follower:
 
 
 def _kind(flags: int) -> BlockKind:
-    if flags & MapFlag.FILE:
+    if flags & _FILE:
         return BlockKind.FILE
-    return BlockKind.SHARED if flags & MapFlag.SHARED else BlockKind.ANONYMOUS
+    return BlockKind.SHARED if flags & _SHARED else BlockKind.ANONYMOUS
 
 
 def is_mapping(kind: np.typing.NDArray[np.uint8]) -> np.typing.NDArray[np.bool_]:

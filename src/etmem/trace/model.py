@@ -8,12 +8,12 @@ from dataclasses import fields
 import numpy as np
 import numpy.typing as npt
 
-from etmem.trace.layout import EVENT_DTYPE, SIZE_BITS, SIZE_MASK
+from etmem.trace.layout import SIZE_BITS, SIZE_MASK
 from etmem.trace.meta import MAX_STAMP, damaged
 from etmem.trace.passes import Column, HeapBlocks, Matcher, Records, Spans, Survey
-from etmem.trace.tables import NEVER, U32, EventKind, Events
+from etmem.trace.tables import NEVER, U32, U64, EventKind, Events
 
-_KNOWN_KINDS = np.isin(np.arange(256), [int(kind) for kind in EventKind])
+KNOWN_KINDS = np.isin(np.arange(256), [int(kind) for kind in EventKind])
 _LIVE = int(NEVER)
 
 
@@ -43,19 +43,21 @@ class ModelPasses:
             here = np.flatnonzero((stamps >= max(1, survey.first_stamp)) & (stamps <= survey.last_stamp))
             order[stamps[here] - np.uint64(survey.first_stamp)] = here + first
             found += len(here)
-        order = order[order != 0]
-        if len(order) != found:
+        kept: U32 = order[order != 0]
+        if len(kept) != found:
             raise damaged("two events have one stamp")
-        return order
+        return kept
 
     def column(self, name: str, records: Records, order: U32, spans: Spans) -> Column:
         if name == "thread":
-            return spans.threads[order // np.uint32(spans.slots_per_chunk)]
+            thread: U32 = spans.threads[order // np.uint32(spans.slots_per_chunk)]
+            return thread
         if name == "scope":
             return _known(records["scope"][order], spans)
-        if name in EVENT_DTYPE.fields:  # type: ignore[operator]
-            return records[name][order]
-        word = records["word"][order]
+        if name in ("stamp", "address", "stack"):
+            column: Column = records[name][order]
+            return column
+        word: U64 = records["word"][order]
         if name == "size":
             return word & np.uint64(SIZE_MASK)
         shift = SIZE_BITS if name == "kind" else SIZE_BITS + 8
@@ -64,20 +66,21 @@ class ModelPasses:
     def batch(self, records: Records, order: U32, spans: Spans) -> Events:
         return Events(*(self.column(field.name, records, order, spans) for field in fields(Events)))
 
-    def matcher(self, capacity: int) -> Matcher:
+    def matcher(self, capacity: int) -> Matcher:  # noqa: ARG002 - it grows as it goes
         return ModelMatcher()
 
 
 def _known(scopes: U32, spans: Spans) -> U32:
     """Unknown scopes become 0."""
     inside = np.minimum(scopes, len(spans.scopes) - 1)
-    return np.where((scopes == inside) & (spans.scopes[inside] != 0), scopes, np.uint32(0))
+    known: U32 = np.where((scopes == inside) & (spans.scopes[inside] != 0), scopes, np.uint32(0))
+    return known
 
 
 def _check(chunk: Records) -> None:
     kind = (chunk["word"] >> np.uint64(SIZE_BITS)).astype(np.uint8)
-    if not _KNOWN_KINDS[kind].all():
-        raise damaged(f"an event of unknown kind {int(kind[~_KNOWN_KINDS[kind]][0])}")
+    if not KNOWN_KINDS[kind].all():
+        raise damaged(f"an event of unknown kind {int(kind[~KNOWN_KINDS[kind]][0])}")
     size = np.where(kind == EventKind.BREAK, np.uint64(0), chunk["word"] & np.uint64(SIZE_MASK))
     if (chunk["address"] + size < chunk["address"]).any() or (chunk["stamp"] > MAX_STAMP).any():
         raise damaged("an event with an impossible address, size or stamp")

@@ -158,9 +158,11 @@ class NativeMatcher:
         return undone
 
     def finish(self) -> HeapBlocks:
-        count = self._blocks.count
-        rows = (self._arrays[name][:count] for name in _BLOCKS)
-        return HeapBlocks(*rows, self._blocks.unmatched_frees, self._blocks.replaced_allocations)
+        return HeapBlocks(
+            **{name: self._arrays[name][: self._blocks.count] for name in _BLOCKS},
+            unmatched_frees=self._blocks.unmatched_frees,
+            replaced_allocations=self._blocks.replaced_allocations,
+        )
 
 
 def _place(records: Records, spans: Spans) -> tuple[int, int, int, int]:

@@ -62,7 +62,7 @@ class _Builder:
     def __init__(self, entries: Entries, strict: bool) -> None:
         self.entries = entries
         self.strict = strict
-        self.strings = {0: ""} | _unique(
+        self.strings: dict[int, str] = {0: ""} | _unique(
             "string", ((e.fields[0], e.tail.decode("utf-8", "surrogateescape")) for e in entries[MetaType.STRING])
         )
         self.scopes: dict[int, Scope] = {}
@@ -197,14 +197,27 @@ class _Builder:
         pages = self._parts(MetaType.SNAPSHOT_PAGES)
         rows = []
         for entry in self._ordered(MetaType.SNAPSHOT):
-            snapshot, name, scope, flags, time_ns, *sizes = entry.fields
+            snapshot, name, scope, flags, time_ns, rss_bytes, arena, mapped, used, free = entry.fields
             ranges = np.frombuffer(pages.pop(snapshot, b""), "<u8").astype(np.uint64, copy=False).reshape(-1, 3)
             if len(ranges) and not (ranges[:, 0] < ranges[:, 1]).all():
                 raise damaged(f"snapshot {snapshot} has an empty page range")
             text = maps.pop(snapshot, b"").decode("utf-8", "surrogateescape")
-            scanned = bool(flags & layout.SNAPSHOT_READ)
-            head = (snapshot, entry.stamp, time_ns, self._text(name), self._scope(scope), scanned)
-            rows.append(Snapshot(*head, *sizes, text, ranges))
+            row = Snapshot(
+                id=snapshot,
+                stamp=entry.stamp,
+                time_ns=time_ns,
+                name=self._text(name),
+                scope=self._scope(scope),
+                scanned=bool(flags & layout.SNAPSHOT_READ),
+                rss_bytes=rss_bytes,
+                malloc_arena_bytes=arena,
+                malloc_mmap_bytes=mapped,
+                malloc_used_bytes=used,
+                malloc_free_bytes=free,
+                maps=text,
+                pages=ranges,
+            )
+            rows.append(row)
         _unique("snapshot", ((row.id, row) for row in rows))
         return tuple(rows)
 

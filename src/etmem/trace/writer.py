@@ -230,7 +230,7 @@ class TraceBuilder:
         size: int,
         *,
         offset: int = 0,
-        type: SegmentType = SegmentType.PROGRAM,
+        type: SegmentType = SegmentType.PROGRAM,  # noqa: A002 - the column's name
         index: int = 0,
         name: str = "",
         scope: int | None = None,
