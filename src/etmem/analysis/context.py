@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from etmem.analysis.descriptions import Descriptions
 from etmem.analysis.events import events_at
 from etmem.analysis.heaps import Extents
 from etmem.analysis.keys import Key
@@ -20,6 +21,7 @@ from etmem.analysis.owners import Ownership
 from etmem.analysis.scopes import Instance, ScopeTable
 from etmem.analysis.segments import Segments
 from etmem.analysis.sharing import Sharing
+from etmem.analysis.symbols import Symbolizer
 from etmem.analysis.threads import Attributed, Threads
 from etmem.model.summary import Arena, DelegateInfo, Finding, Moment, Peaks, Phase
 from etmem.model.words import Category, PhaseKind
@@ -59,10 +61,8 @@ class Account:
     spans: tuple[Span, ...]
     """All phases by begin, as in ``Summary.phases``."""
     last_stamp: int
-    described: frozenset[str]
-    """Backends that there is a description of."""
-    unreadable: tuple[str, ...]
-    """Module files that call stacks go through and whose symbols cannot be read."""
+    descriptions: Descriptions
+    symbolizer: Symbolizer
 
     @property
     def blocks(self) -> Blocks:
@@ -128,6 +128,10 @@ class Account:
     def scopes_of(self, instance: Instance, stage: DelegateStage) -> tuple[Scope, ...]:
         """The inits, executes or destroys of one instance, by begin."""
         return self.table.delegate_scopes(self.instances.index(instance), stage)
+
+    def call_stack(self, row: int) -> Sequence[str]:
+        """Names of the functions that a block was allocated in, innermost first; empty where none were recorded."""
+        return self.symbolizer.stack(self.trace.stacks.get(int(self.blocks.stack[row]), ()))
 
     def phase_of(self, row: int) -> PhaseKind | None:
         """The kind of the phase that a block was allocated in."""

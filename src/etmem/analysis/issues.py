@@ -149,7 +149,7 @@ def _threads(account: Account) -> Iterator[Issue]:
 
 
 def _descriptions(account: Account) -> Iterator[Issue]:
-    for backend in sorted({instance.backend for instance in account.instances} - account.described):
+    for backend in sorted({instance.backend for instance in account.instances} - set(account.descriptions)):
         yield Issue(
             IssueCode.NO_DELEGATE_DESCRIPTION,
             Severity.INFO,
@@ -157,7 +157,7 @@ def _descriptions(account: Account) -> Iterator[Issue]:
             "its owner, instance and totals are right; only categories are missing",
             {"backend": backend},
         )
-    for path in account.unreadable:
+    for path in sorted(account.symbolizer.unreadable):
         yield Issue(
             IssueCode.NO_DELEGATE_DESCRIPTION,
             Severity.WARNING,

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 def summarize(
     trace: Trace,
-    *,
     options: SummaryOptions,
+    *,
     descriptions: Descriptions | None = None,
     programs: Mapping[str, Program] | None = None,
     find: Finder = no_findings,
@@ -82,8 +82,8 @@ def account(
         ledger=Ledger(blocks, keys, code, private, file, window, clock(trace)),
         spans=spans,
         last_stamp=last_stamp,
-        described=frozenset(descriptions),
-        unreadable=tuple(sorted(symbolizer.unreadable)),
+        descriptions=descriptions,
+        symbolizer=symbolizer,
     )
 
 
