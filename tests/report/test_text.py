@@ -27,7 +27,7 @@ ExecuTorch                              0.02        0.02        0.02
 beside: host inputs, outputs               -        0.02        0.02
 """
 MLP_BALANCE = """\
-RSS at rest 70.1 = XnnpackBackend 64.06 + ExecuTorch 0.02 + inputs 0.01
+RSS at rest 70.1 = XnnpackBackend 64.06 + ExecuTorch 0.02 + host 0.01
                  + libraries 5.61 + process and malloc 0.41 + unaccounted 0.00
 Kernel's high water in load 133.7 = 128.1 counted + 5.0 before load + 0.6 other
 """

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from etmem.model.errors import UsageError
 from etmem.model.summary import Environment, Issue, Target
 
 Progress = Callable[[str], None]
@@ -63,6 +64,29 @@ class BackendOption:
         return f"{self.backend}:{self.key}={value}"
 
 
+def parse_shape(text: str) -> ShapeOption:
+    """``[METHOD:]INDEX=1x3x224x224``; a scalar's shape is empty: ``0=``. Raises UsageError."""
+    place, equals, shape = text.partition("=")
+    method, colon, index = place.rpartition(":")
+    if equals and index.isdecimal() and (method or not colon):
+        sizes = shape.split("x") if shape else []
+        if all(size.isdecimal() for size in sizes):
+            return ShapeOption(method or None, int(index), tuple(int(size) for size in sizes))
+    raise UsageError(f"not a shape: {text!r}", "write [METHOD:]INDEX=SIZES, for example 0=1x3x224x224 or decode:1=1x8")
+
+
+def parse_backend_option(text: str) -> BackendOption:
+    """``BACKEND:KEY=VALUE``; true and false are booleans, digits a number. Raises UsageError."""
+    backend, colon, rest = text.partition(":")
+    key, equals, value = rest.partition("=")
+    if not (backend and colon and key and equals):
+        hint = "write BACKEND:KEY=VALUE, for example XnnpackBackend:weight_cache_enabled=true"
+        raise UsageError(f"not a backend option: {text!r}", hint)
+    if value in ("true", "false"):
+        return BackendOption(backend, key, value == "true")
+    return BackendOption(backend, key, int(value) if value.removeprefix("-").isdecimal() else value)
+
+
 @dataclass(frozen=True)
 class ProfileOptions:
     """``etmem profile``."""
@@ -89,6 +113,8 @@ class ProfileOptions:
     """The trace; None: ``<program stem>.etmem`` in the working directory."""
     executorch: Path | None = None
     """Prefix of the ExecuTorch installation; None: the wheel of this Python."""
+    keep_rusage: bool = False
+    """Leave the kernel's high water alone: the program's own ru_maxrss stays right, peaks of RSS are not known."""
     progress: Progress = field(default=silent, compare=False)
 
 
@@ -102,6 +128,7 @@ class RunOptions:
     """Record child processes too, each into its own trace."""
     dry: bool = False
     executorch: Path | None = None
+    keep_rusage: bool = False
     progress: Progress = field(default=silent, compare=False)
 
 

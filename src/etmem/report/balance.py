@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from etmem.model.summary import Balance, HighWater, Summary
-from etmem.model.words import EXECUTORCH
+from etmem.model.words import EXECUTORCH, PROFILER
 from etmem.report.names import owner_name
 from etmem.report.table import join_parts
 from etmem.report.units import Scale, clean
 
 AT_REST = "last_inference"
 
+LIBRARIES_OF = "libraries of "
+"""Begins the line of a delegate's libraries: ``libraries of OpenvinoBackend``."""
+
 _SHORT = {
-    EXECUTORCH: "ExecuTorch",
-    "inputs_outputs": "inputs",
-    "program_file": "program file",
-    "delegate_libraries": "libraries",
-    "libraries": "libraries",
+    "other libraries": "libraries",
     "stacks": "process and malloc",
-    "host": "process and malloc",
-    "other": "process and malloc",
-    "retained_by_malloc": "process and malloc",
-    "malloc": "process and malloc",
-    "profiler": "process and malloc",
+    "retained by malloc": "process and malloc",
+    PROFILER: "process and malloc",
 }
 """What the first screen calls a line; lines of one name are summed. ``--full`` lists them one by one."""
 
@@ -30,7 +26,11 @@ def line_name(line: str) -> str:
     """A balance line's name in the full report."""
     if line == EXECUTORCH or line.startswith("delegate:"):
         return owner_name(line)
-    return "inputs, outputs" if line == "inputs_outputs" else clean(line.replace("_", " "), 40)
+    return clean(line, 40)
+
+
+def _short_name(line: str) -> str:
+    return "libraries" if line.startswith(LIBRARIES_OF) else _SHORT.get(line) or line_name(line)
 
 
 def balance_lines(summary: Summary, scale: Scale, width: int) -> list[str]:
@@ -48,7 +48,7 @@ def balance_lines(summary: Summary, scale: Scale, width: int) -> list[str]:
 def _at_rest(balance: Balance, scale: Scale, width: int) -> list[str]:
     sums: dict[str, int] = {}
     for line in balance.lines:
-        name = _SHORT.get(line.line) or line_name(line.line)
+        name = _short_name(line.line)
         sums[name] = sums.get(name, 0) + line.bytes
     sums = {name: size for name, size in sums.items() if size} | {"unaccounted": balance.unaccounted_bytes}
     terms = [_sign(size, scale) + f"{name} {scale.fine(abs(size))}" for name, size in sums.items()]

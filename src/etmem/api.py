@@ -1,0 +1,227 @@
+"""The Python interface: ``etmem.profile``, ``etmem.load`` and the ``Profile`` that both give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from etmem.capture.metadata import CAPTURE_NOTE, EXIT_STATUS_NOTE, CaptureMetadata, decode, with_exit_status
+from etmem.capture.options import (
+    BackendOption,
+    Capture,
+    LoadMode,
+    Preset,
+    ProfileOptions,
+    Runtime,
+    ShapeOption,
+    parse_backend_option,
+    parse_shape,
+)
+from etmem.model.errors import InputError, UsageError
+from etmem.model.summary import Environment, Summary, Target
+
+if TYPE_CHECKING:
+    from etmem.program import Program
+    from etmem.trace.tables import Trace
+
+PROGRAM_SUFFIX = ".pte"
+
+
+@dataclass(frozen=True, repr=False)
+class Profile:
+    """What one run was found to need."""
+
+    summary: Summary
+    trace_path: Path
+    log_path: Path | None = None
+    """ExecuTorch's own log, where the capture kept it."""
+
+    def text(self, *, full: bool = False, bytes_exact: bool = False, width: int = 80) -> str:
+        """The report as text; ``full`` is what ``etmem profile --full`` prints."""
+        from etmem.report.text import render
+
+        return render(self.summary, width=width, bytes_exact=bytes_exact, full=full, trace_path=self.trace_path)
+
+    def to_json(self) -> str:
+        """``etmem.summary/1``; docs/reference/summary.md describes it."""
+        from etmem.report.json import to_json
+
+        return to_json(self.summary)
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def __repr__(self) -> str:
+        peaks = (("load", self.summary.peaks.load), ("inference", self.summary.peaks.inference))
+        sizes = [f"{at} {p.moment.private_bytes + p.moment.file_bytes:,} B" for at, p in peaks if p is not None]
+        return f"<Profile {self.trace_path.name}: {', '.join(sizes) or 'no peak'}>"
+
+
+def profile(model: str | Path, **options: object) -> Profile:
+    """Run a ``.pte`` as ``etmem profile`` does. The options are the fields of ``ProfileOptions``.
+
+    ``shapes`` and ``backend_options`` take the command line's spelling too; a path may be a string and a
+    single value stand for a tuple: ``etmem.profile("m.pte", shapes="0=1x64", load_mode="file")``.
+    Raises EtmemError; a program that fails gives a Profile with an issue, not an exception.
+    """
+    from etmem.capture.profile import profile as capture_profile
+
+    return from_capture(capture_profile(profile_options(model, **options)))
+
+
+def load(trace: str | Path) -> Profile:
+    """Read a trace that ``etmem profile`` or ``etmem run`` wrote. Raises TraceError."""
+    path = Path(trace)
+    return Profile(summarize_trace(path), path)
+
+
+def from_capture(capture: Capture) -> Profile:
+    return Profile(summarize_capture(capture), capture.trace_path, capture.log_path)
+
+
+def summarize_capture(capture: Capture) -> Summary:
+    """The summary of a capture that has just ended."""
+    from etmem.trace.reader import read
+
+    metadata = CaptureMetadata(
+        capture.target, capture.environment, tuple(str(path) for path in capture.programs), capture.issues
+    )
+    return _summarize(read(capture.trace_path), metadata)
+
+
+def summarize_trace(path: Path) -> Summary:
+    """The summary of a trace by what stands in it alone."""
+    from etmem.trace.reader import read
+
+    trace = read(path)
+    note = trace.note(CAPTURE_NOTE)
+    metadata = decode(note) if note is not None else _unknown(trace)
+    return _summarize(trace, with_exit_status(metadata, trace.note(EXIT_STATUS_NOTE)))
+
+
+def _summarize(trace: Trace, metadata: CaptureMetadata) -> Summary:
+    from etmem.analysis.options import SummaryOptions
+    from etmem.analysis.summarize import summarize
+    from etmem.delegates import descriptions
+
+    options = SummaryOptions(
+        target=metadata.target, environment=metadata.environment, dry=metadata.target.dry, issues=metadata.issues
+    )
+    return summarize(trace, options=options, descriptions=descriptions(), programs=_programs(trace, metadata))
+
+
+def _programs(trace: Trace, metadata: CaptureMetadata) -> dict[str, Program]:
+    """The program files that the trace names, as far as they are still there and still the same."""
+    from etmem.program import read
+    from etmem.trace.tables import ScopeKind
+
+    noted = {key: value for key, value in trace.notes if key.startswith("program.")}
+    sizes = {int(value) for key, value in noted.items() if key.endswith(".bytes") and value.isdecimal()}
+    paths = [*metadata.programs, *(value for key, value in noted.items() if key.endswith(".path"))]
+    paths += [scope.name for scope in trace.scopes.values() if scope.kind is ScopeKind.PROGRAM_LOAD and scope.name]
+    paths += [file.path for file in trace.file_maps if file.path.endswith(PROGRAM_SUFFIX)]
+    found: dict[str, Program] = {}
+    for path in dict.fromkeys(paths):
+        try:
+            program = read(Path(path))
+        except (InputError, OSError):
+            continue
+        # Exported again since: its offsets and constants would be read into the old trace.
+        if not sizes or program.file_bytes in sizes:
+            found[path] = program
+    return found
+
+
+def _unknown(trace: Trace) -> CaptureMetadata:
+    """For a trace without a capture note: a process that was started with the agent by hand."""
+    header = trace.header
+    target = Target(
+        arch=header.arch,
+        cpu="",
+        isa="",
+        pointer_bytes=header.pointer_bytes,
+        executorch="unknown",
+        runtime="command",
+        loader="unknown",
+        iterations=0,
+        dry=False,
+        preset="",
+        backend_options=(),
+        threads=None,
+        inputs=(),
+    )
+    environment = Environment(
+        etmem="unknown",
+        python="unknown",
+        platform="unknown",
+        kernel="unknown",
+        libc="unknown",
+        allocator="unknown",
+        page_bytes=header.page_bytes,
+        memlock_limit_bytes=None,
+        command=(),
+        exit_status=None,
+    )
+    return CaptureMetadata(target, environment, ())
+
+
+def profile_options(model: str | Path, **options: object) -> ProfileOptions:
+    """ProfileOptions from loosely typed values. Raises UsageError for what does not exist or fit."""
+    known = {field.name for field in fields(ProfileOptions)} - {"program"}
+    for name in options:
+        if name not in known:
+            raise UsageError(f"profile has no option {name!r}", f"it has {', '.join(sorted(known))}")
+    values = {name: _CONVERT[name](value) if name in _CONVERT else value for name, value in options.items()}
+    return ProfileOptions(program=Path(model), **values)  # type: ignore[arg-type]
+
+
+def _path(value: object) -> Path | None:
+    if value is None or isinstance(value, Path):
+        return value
+    if isinstance(value, str):
+        return Path(value)
+    raise UsageError(f"not a path: {value!r}")
+
+
+def _several(value: object) -> tuple[object, ...]:
+    if value is None:
+        return ()
+    return tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else (value,)
+
+
+def _paths(value: object) -> tuple[Path | None, ...]:
+    return tuple(_path(item) for item in _several(value))
+
+
+def _shapes(value: object) -> tuple[ShapeOption, ...]:
+    return tuple(item if isinstance(item, ShapeOption) else parse_shape(str(item)) for item in _several(value))
+
+
+def _backend_options(value: object) -> tuple[BackendOption, ...]:
+    given = _several(value)
+    return tuple(item if isinstance(item, BackendOption) else parse_backend_option(str(item)) for item in given)
+
+
+def _choice(kind: type[Enum], value: object) -> Enum:
+    try:
+        return kind(value)
+    except ValueError:
+        raise UsageError(f"{value!r} is none of {', '.join(str(member.value) for member in kind)}") from None
+
+
+_CONVERT: dict[str, Callable[[object], object]] = {
+    "methods": lambda value: tuple(str(item) for item in _several(value)),
+    "inputs": _paths,
+    "data": _paths,
+    "libraries": _paths,
+    "shapes": _shapes,
+    "backend_options": _backend_options,
+    "output": _path,
+    "executorch": _path,
+    "load_mode": lambda value: _choice(LoadMode, value),
+    "preset": lambda value: _choice(Preset, value),
+    "runtime": lambda value: _choice(Runtime, value),
+}

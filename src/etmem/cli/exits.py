@@ -1,0 +1,8 @@
+"""Exit codes of every verb."""
+
+OK = 0
+FAILURE = 1
+USAGE = 2
+WRONG_FIGURE = 4
+"""An issue of severity error: a printed figure is wrong or missing."""
+INTERRUPTED = 130

@@ -1,0 +1,72 @@
+"""What every verb that ends in a summary has in common: its output options, and presenting a profile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from etmem.api import Profile
+from etmem.cli.console import text_width, write_error, write_file, write_text
+from etmem.cli.exits import FAILURE, OK, WRONG_FIGURE
+from etmem.cli.parameters import json_option
+from etmem.model.words import Severity
+from etmem.report.units import clean
+
+F = TypeVar("F", bound=Callable[..., Any])
+LOG_LINES = 20
+"""Lines of the program's log that a failure shows; --verbose shows all."""
+
+
+@dataclass(frozen=True)
+class OutputOptions:
+    json: str | None
+    full: bool
+    exact: bool
+    quiet: bool
+    verbose: bool = False
+
+
+def output_options(function: F) -> F:
+    """``--json``, ``--full``, ``--bytes`` and ``--quiet``."""
+    for option in reversed(
+        (
+            json_option,
+            click.option("--full", is_flag=True, help="Phases, arenas, blocks, delegates, balances, environment."),
+            click.option("--bytes", "exact", is_flag=True, help="All digits instead of MiB."),
+            click.option("--quiet", "-q", is_flag=True, help="No text report and no progress line."),
+        )
+    ):
+        function = option(function)
+    return function
+
+
+def present(profile: Profile, options: OutputOptions, *, exit_status: int = 0) -> int:
+    """Write what was asked for. The exit code says whether the figures can be relied on."""
+    if options.json is not None:
+        write_file(profile.to_json(), options.json)
+    if not options.quiet and options.json != "-":
+        write_text(profile.text(full=options.full, bytes_exact=options.exact, width=text_width()))
+    wrong = any(issue.severity is Severity.ERROR for issue in profile.summary.issues)
+    show_log(profile.log_path, every=options.verbose, failed=wrong or exit_status != 0)
+    if wrong:
+        return WRONG_FIGURE
+    return OK if exit_status == 0 else FAILURE
+
+
+def show_log(path: Path | None, *, every: bool, failed: bool) -> None:
+    """ExecuTorch's own log, on stderr and behind the report: all of it, or its end after a failure."""
+    if path is None or not (every or failed):
+        return
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return
+    shown = lines if every else lines[-LOG_LINES:]
+    if shown:
+        left = f", last {len(shown)} of {len(lines)} lines" if len(shown) < len(lines) else ""
+        write_error(f"log {clean(str(path))}{left}:")
+        write_error("\n".join(f"  {clean(line, 200)}" for line in shown))

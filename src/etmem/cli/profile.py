@@ -1,0 +1,117 @@
+"""``etmem profile MODEL.pte``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from etmem.capture.options import (
+    DEFAULT_ITERATIONS,
+    LoadMode,
+    Preset,
+    ProfileOptions,
+    Runtime,
+    parse_backend_option,
+    parse_shape,
+)
+from etmem.cli.console import progress
+from etmem.cli.output import OutputOptions, output_options, present
+from etmem.cli.parameters import (
+    PATH,
+    choice,
+    dry_option,
+    executorch_option,
+    keep_rusage_option,
+    trace_option,
+    verbose_option,
+)
+
+
+@click.command(name="profile")
+@click.argument("model", metavar="MODEL.pte", type=PATH)
+@click.option("--method", "-m", "methods", multiple=True, metavar="NAME", help="Load and run this method only.")
+@click.option(
+    "--iterations",
+    "-n",
+    type=click.IntRange(min=1),
+    default=DEFAULT_ITERATIONS,
+    show_default=True,
+    help="Inferences of each method; the first warms up.",
+)
+@click.option(
+    "--input", "inputs", multiple=True, metavar="FILE.npz", type=PATH, help="Inputs; several files run in turn."
+)
+@click.option(
+    "--shape",
+    "shapes",
+    multiple=True,
+    type=parse_shape,
+    metavar="[METHOD:]INDEX=1x3x224x224",
+    help="Shape of one input; several for the same input run one after the other.",
+)
+@click.option(
+    "--load-mode", type=choice(LoadMode), default=LoadMode.MMAP.value, show_default=True, help="How the file is loaded."
+)
+@click.option("--ptd", "data", multiple=True, metavar="FILE.ptd", type=PATH, help="External data of the program.")
+@click.option("--threads", type=click.IntRange(min=1), help="Size of ExecuTorch's thread pool.")
+@click.option(
+    "--backend-option",
+    "backend_options",
+    multiple=True,
+    type=parse_backend_option,
+    metavar="BACKEND:KEY=VALUE",
+    help="For example XnnpackBackend:workspace_sharing_mode=0.",
+)
+@click.option(
+    "--preset",
+    type=choice(Preset),
+    default=Preset.WHEEL.value,
+    show_default=True,
+    help="Backend defaults of this ExecuTorch build.",
+)
+@click.option("--share-arenas", is_flag=True, help="Methods share their planned memory (share_memory_arenas).")
+@click.option(
+    "--library", "libraries", multiple=True, metavar="FILE.so", type=PATH, help="Load operators or backends first."
+)
+@dry_option
+@click.option(
+    "--runtime",
+    type=choice(Runtime),
+    default=Runtime.NATIVE.value,
+    show_default=True,
+    help="A clean native process, or executorch.runtime in Python.",
+)
+@executorch_option
+@trace_option
+@keep_rusage_option
+@output_options
+@verbose_option
+def command(model: Path, json: str | None, full: bool, exact: bool, quiet: bool, verbose: bool, **given: Any) -> int:
+    """Run a program in a clean process and say who owns every byte of load and inference.
+
+    Floats are random, integers zero, dynamic dimensions at their upper bound, unless --input or --shape says
+    otherwise.
+
+    \b
+    Example:  etmem profile mlp.pte
+              etmem profile llama.pte --shape 0=1x64 --shape 0=1x1 --full
+              etmem profile mlp.pte --preset android --json mlp.json
+    """
+    from etmem.api import from_capture
+    from etmem.capture.profile import profile
+
+    with progress(f"profiling {model.name}", quiet=quiet) as step:
+        options = ProfileOptions(
+            program=model,
+            progress=step,
+            load_mode=LoadMode(given.pop("load_mode")),
+            preset=Preset(given.pop("preset")),
+            runtime=Runtime(given.pop("runtime")),
+            **given,
+        )
+        captured = profile(options)
+        step("reading the trace")
+        result = from_capture(captured)
+    return present(result, OutputOptions(json, full, exact, quiet, verbose), exit_status=captured.exit_status)

@@ -1,0 +1,28 @@
+"""``etmem report TRACE``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from etmem.cli.console import progress
+from etmem.cli.output import OutputOptions, output_options, present
+from etmem.cli.parameters import PATH
+
+
+@click.command(name="report")
+@click.argument("trace", metavar="TRACE", type=PATH)
+@output_options
+def command(trace: Path, json: str | None, full: bool, exact: bool, quiet: bool) -> int:
+    """The report of a trace that profile or run wrote.
+
+    \b
+    Example:  etmem report mlp.etmem --full
+              etmem report mlp.etmem --json -
+    """
+    from etmem.api import load
+
+    with progress(f"reading {trace.name}", quiet=quiet):
+        profile = load(trace)
+    return present(profile, OutputOptions(json, full, exact, quiet))
