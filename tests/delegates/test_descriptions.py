@@ -1,0 +1,148 @@
+"""The descriptions that come with etmem: on call stacks as recorded, and against the libraries in the wheel."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+from elftools.elf.elffile import ELFFile
+
+from etmem.delegates import descriptions, parse, stack_backends
+from etmem.delegates.description import FUNCTION_GROUPS
+from etmem.model.errors import InputError
+from etmem.model.words import Category
+
+CACHE = "_ZN10executorch8backends7xnnpack8delegate15XNNWeightsCache"
+INIT = ["xnn_create_runtime_v4", "_ZN10executorch8backends7xnnpack8delegate11XNNCompiler12compileModelEPKvm"]
+EXECUTE = ["xnn_reshape_runtime", "_ZN10executorch8backends7xnnpack8delegate11XNNExecutor12prepare_argsE"]
+FORM = """
+backend = "B"
+record_stacks = true
+threads = "own"
+[[rules]]
+symbol = 'f'
+category = "workspace"
+[dry]
+reason = "no"
+"""
+
+STACKS = [
+    (["", "", "create_convolution2d_nhwc_helper", "xnn_create_convolution2d_nhwc_f32", *INIT], "posix_memalign",
+     Category.PACKED_WEIGHTS, "convolution2d_nhwc_f32", None),
+    (["", "xnn_create_fully_connected_nc_f32", *INIT], "memalign",
+     Category.PACKED_WEIGHTS, "fully_connected_nc_f32", None),
+    (["", "xnn_create_fully_connected_nc_f32", *INIT], "malloc", Category.METADATA, None, None),
+    (["", "xnn_fingerprint_convolution2d_nhwc", "xnn_create_convolution2d_nhwc_f32", *INIT], "posix_memalign",
+     Category.METADATA, None, None),
+    (["", *INIT], "posix_memalign", Category.METADATA, None, None),
+    (["xnn_create_workspace"], "posix_memalign", Category.METADATA, None, None),
+    (["xnn_create_weights_cache_with_size"], "posix_memalign", Category.METADATA, None, None),
+    (["", "xnn_reshape_convolution2d_nhwc_f32", *EXECUTE], "realloc",
+     Category.OPERATOR_BUFFERS, "convolution2d_nhwc_f32", None),
+    (["", *EXECUTE], "realloc", Category.METADATA, None, None),
+    (["xnn_plan_memory", *EXECUTE], "posix_memalign", Category.WORKSPACE, None, "workspace"),
+    (["xnn_plan_memory", *EXECUTE], "malloc", Category.METADATA, None, None),
+    (["_Znwm", f"{CACHE}18reserve_space_heapEm", f"{CACHE}13reserve_spaceEPS3_m", "xnn_create_fully_connected_nc_f32"],
+     "malloc", Category.PACKED_WEIGHTS, None, "weight_cache"),
+    ([f"{CACHE}13reserve_spaceEPS3_m", "xnn_create_fully_connected_nc_f32"], "mmap",
+     Category.PACKED_WEIGHTS, None, "weight_cache"),
+    (["_Znwm", f"{CACHE}17look_up_or_insertEPS3_", "xnn_create_fully_connected_nc_f32"], "malloc",
+     Category.METADATA, None, None),
+    (["_Znwm", "_ZN10executorch8backends7xnnpack8delegate12defineTensorE"], "malloc", Category.METADATA, None, None),
+    ([], "posix_memalign", Category.METADATA, None, None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("symbols", "function", "category", "operator", "shared"), STACKS)
+def test_xnnpack_stacks(symbols, function, category, operator, shared):
+    xnnpack = descriptions()["XnnpackBackend"]
+    assert xnnpack.categorize(symbols, function) == (category, operator)
+    assert xnnpack.category(symbols, function) is category
+    assert xnnpack.operator(symbols, function) == operator
+    assert xnnpack.shared(symbols, function) == shared
+
+
+def exported(backend: str) -> set[str]:
+    spec = importlib.util.find_spec("executorch")
+    assert spec is not None
+    assert spec.submodule_search_locations
+    path = Path(spec.submodule_search_locations[0]) / "lib" / f"libexecutorch_backend_{backend}.so"
+    with path.open("rb") as file:
+        section = ELFFile(file).get_section_by_name(".dynsym")
+        return {symbol.name for symbol in section.iter_symbols() if symbol["st_shndx"] != "SHN_UNDEF"}
+
+
+def test_every_rule_of_xnnpack_names_a_function_of_the_wheel():
+    names = exported("xnnpack")
+    for rule in descriptions()["XnnpackBackend"].rules:
+        assert any(rule.symbol.fullmatch(name) for name in names), rule.symbol.pattern
+
+
+def test_every_constructor_and_reshape_of_the_wheel_is_listed():
+    xnnpack = descriptions()["XnnpackBackend"]
+    names = [name for name in exported("xnnpack") if name.startswith(("xnn_create_", "xnn_reshape_"))]
+    assert len(names) > 200
+    categories = {name: xnnpack.category([name], "posix_memalign") for name in names}
+    assert {name for name in names if categories[name] is Category.METADATA} == {
+        "xnn_create_runtime", "xnn_create_runtime_v2", "xnn_create_runtime_v3", "xnn_create_runtime_v4",
+        "xnn_create_runtime_with_threadpool", "xnn_create_subgraph", "xnn_create_threadpool_v2",
+        "xnn_create_weights_cache", "xnn_create_weights_cache_with_size", "xnn_create_workspace",
+        "xnn_reshape_runtime", "xnn_reshape_external_value",
+    }  # fmt: skip
+    assert xnnpack.operator(["xnn_create_resize_bilinear2d_nhwc"], "posix_memalign") == "resize_bilinear2d_nhwc"
+
+
+def test_the_dry_symbol_is_one_that_the_wheel_exports():
+    assert descriptions()["XnnpackBackend"].dry.symbol in exported("xnnpack")
+    openvino = descriptions()["OpenvinoBackend"].dry
+    assert openvino.symbol is None
+    assert openvino.reason
+
+
+def test_which_backends_record_stacks():
+    assert stack_backends() == ("XnnpackBackend",)
+    assert descriptions()["OpenvinoBackend"].category(["anything"], "malloc") is Category.METADATA
+
+
+def test_libraries_by_file_name():
+    openvino = descriptions()["OpenvinoBackend"]
+    assert openvino.owns_library("/site-packages/openvino/libs/libopenvino_intel_cpu_plugin.so")
+    assert openvino.owns_library("/site-packages/openvino/libs/libtbb.so.12")
+    assert not openvino.owns_library("/usr/lib/libc.so.6")
+    assert not descriptions()["XnnpackBackend"].owns_library("/usr/lib/libc.so.6")
+
+
+def test_function_groups_do_not_overlap():
+    names = [name for group in FUNCTION_GROUPS.values() for name in group]
+    assert len(names) == len(set(names))
+
+
+def test_the_form_of_a_description():
+    made = parse(FORM, "b.toml")
+    assert made.backend == "B"
+    assert made.category(["g", "f"], "mmap") is Category.WORKSPACE
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('backend = "B"', "backend = ", "b.toml is not TOML"),
+        ('backend = "B"', "", "b.toml: backend is missing"),
+        ('backend = "B"', "backend = 3", "b.toml: backend has to be a string"),
+        ("record_stacks = true", "record_stacks = false", "rules need record_stacks"),
+        ('threads = "own"', 'threads = "other"', "threads has to be one of pool, own"),
+        ("'f'", "'(f'", "b.toml: rules[0]: '(f' is not a regular expression"),
+        ('"workspace"', '"workspaces"', "b.toml: rules[0]: category has to be one of"),
+        ("symbol = 'f'", "symbol = 'f'\nfunctions = ['sbrk']", "rules[0]: functions has to be one of"),
+        ("symbol = 'f'", "symbol = 'f'\nsymbols = 'g'", "b.toml: rules[0]: unknown field 'symbols'"),
+        ("symbol = 'f'", "symbol = 'f'\nobject = 3", "rules[0]: object has to be a string"),
+        ('reason = "no"', "", "b.toml: dry: reason is missing"),
+    ],
+)
+def test_errors_name_the_file_and_the_field(old, new, words):
+    assert old in FORM
+    with pytest.raises(InputError) as caught:
+        parse(FORM.replace(old, new, 1), "b.toml")
+    assert words in caught.value.message
+    assert caught.value.hint
