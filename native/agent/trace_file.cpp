@@ -1,6 +1,7 @@
 #include "trace_file.h"
 
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 
@@ -52,13 +53,21 @@ bool fd_is_ours() {
   return true;
 }
 
+/* Beyond it the kernel sends SIGXFSZ, which would end the program. */
+bool exceeds_file_limit(off_t size) {
+  rlimit limit;
+  return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+         static_cast<rlim_t>(size) > limit.rlim_cur;
+}
+
 bool allocate_to(uint64_t chunks) {
+  if (!fd_is_ours()) return false;  // also before a chunk that was allocated earlier is mapped
   if (chunks <= g_allocated_chunks) return true;
-  if (!fd_is_ours()) return false;
   /* Allocated before it is mapped: a store into a hole of a full disk is SIGBUS in the program. */
   const uint64_t wanted[] = {chunks + kAheadChunks, chunks};
   for (const uint64_t until : wanted) {
     const off_t from = chunk_offset(g_allocated_chunks);
+    if (exceeds_file_limit(chunk_offset(until))) continue;
     if (posix_fallocate(g_fd, from, chunk_offset(until) - from) == 0) {
       g_allocated_chunks = until;
       return true;
@@ -90,7 +99,7 @@ bool open(const char* path, uint32_t flags) {
   if (fstat(g_fd, &st) != 0) return false;
   g_device = st.st_dev;
   g_inode = st.st_ino;
-  const int error = posix_fallocate(g_fd, 0, kHeaderBytes);
+  const int error = exceeds_file_limit(kHeaderBytes) ? EFBIG : posix_fallocate(g_fd, 0, kHeaderBytes);
   if (error != 0) {
     errno = error;
     return false;

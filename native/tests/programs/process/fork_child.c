@@ -1,0 +1,13 @@
+/* A forked child must not write into its parent's trace. */
+#include "allocate.h"
+int main(void) {
+  allocate(100, 5001);
+  const pid_t child = fork();
+  if (child == 0) {
+    allocate(100, 6001);
+    _exit(0);
+  }
+  waitpid(child, NULL, 0);
+  allocate(100, 5001);
+  return 0;
+}

@@ -1,0 +1,2 @@
+#include "route.h"
+void route(void) { ::operator delete(keep(::operator new(SIZE))); }

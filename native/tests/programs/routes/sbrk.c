@@ -1,0 +1,2 @@
+#include "route.h"
+void route(void) { keep_forever(sbrk(SIZE)); }

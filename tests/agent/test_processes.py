@@ -1,0 +1,128 @@
+"""The life of a process under the agent: children, execs, threads, signals, sudden ends."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from etmem.trace.blocks import blocks
+from etmem.trace.reader import read
+from tests.agent.recording import PROGRAMS, allocations, compile_program, record
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PROCESS = PROGRAMS / "process"
+OURS, CHILDS = 5001, 6001
+
+
+def build_process(name: str, folder: Path) -> Path:
+    return compile_program(PROCESS / f"{name}.c", folder, f"-I{PROCESS}")
+
+
+@pytest.mark.parametrize("how", ["fork_child", "underscore_fork_child", "raw_clone_child", "vfork_child"])
+def test_a_child_never_writes_into_the_trace(how: str, tmp_path: Path) -> None:
+    recording = record([build_process(how, tmp_path)], tmp_path)
+    counts = allocations(recording.trace)
+    assert recording.status == 0
+    assert counts[OURS] == 200
+    assert counts[CHILDS] == 0
+
+
+def test_a_spawned_program_is_named_and_not_recorded(tmp_path: Path) -> None:
+    program = build_process("spawn_child", tmp_path)
+    recording = record([program], tmp_path)
+    assert allocations(recording.trace)[OURS] == 200
+    assert str(program) in recording.path.with_name("run.etmem.children").read_text()
+
+
+def test_children_are_recorded_on_request(tmp_path: Path) -> None:
+    recording = record([build_process("spawn_child", tmp_path)], tmp_path, children=True)
+    assert allocations(recording.trace)[OURS] == 200
+    others = [path for path in tmp_path.glob("run.etmem.*") if path.suffix[1:].isdigit()]
+    assert len(others) == 1
+    child = read(others[0])
+    assert child.header.forked_child
+    assert allocations(child)[OURS] == 100
+
+
+@pytest.mark.parametrize("chain", [["env"], ["taskset", "-c", "0"], ["env", "nice", "-n", "1"], ["sh", "-c", 'exec "$0"']])
+def test_an_exec_chain_leads_to_the_program(chain: list[str], tmp_path: Path) -> None:
+    recording = record([*chain, build_process("threads", tmp_path)], tmp_path)
+    assert recording.status == 0
+    assert allocations(recording.trace)[1031] == 2000
+
+
+@pytest.mark.parametrize(
+    ("how", "status"), [("return", 0), ("exit", 0), ("_exit", 0), ("abort", -6), ("segv", -11), ("kill", -9)]
+)
+def test_every_record_before_the_end_is_readable(how: str, status: int, tmp_path: Path) -> None:
+    recording = record([build_process("end", tmp_path), how], tmp_path)
+    assert recording.status == status
+    assert allocations(recording.trace)[OURS] == 1000
+    assert recording.trace.header.closed == (how in ("return", "exit"))
+
+
+def test_32_threads(tmp_path: Path) -> None:
+    recording = record([build_process("threads", tmp_path)], tmp_path)
+    counts = allocations(recording.trace)
+    assert [counts[1000 + i] for i in range(32)] == [2000] * 32
+    assert len(recording.trace.threads) == 33
+    found, stats = blocks(recording.trace)
+    live = [int(size) for size, end in zip(found.bytes, found.end, strict=True) if 1000 <= size < 1032 and end == 2**64 - 1]
+    assert live == []
+    assert stats.replaced_allocations == 0
+
+
+def test_a_reused_address_is_never_taken_for_a_missed_free(tmp_path: Path) -> None:
+    recording = record([build_process("realloc_race", tmp_path)], tmp_path)
+    _, stats = blocks(recording.trace)
+    assert stats.replaced_allocations == 0
+    assert stats.unmatched_frees == 0
+
+
+def test_a_signal_handler_that_allocates(tmp_path: Path) -> None:
+    recording = record([build_process("signal_handler", tmp_path)], tmp_path)
+    assert recording.status == 0
+    seen = allocations(recording.trace)[7001]
+    assert seen >= 200 - recording.trace.header.dropped_events
+    assert seen > 0
+
+
+def test_a_program_that_closes_every_descriptor(tmp_path: Path) -> None:
+    own = tmp_path / "own.txt"
+    recording = record([build_process("close_all", tmp_path), own], tmp_path)
+    assert recording.status == 0
+    assert own.stat().st_size == 0  # we never wrote into the program's file
+    assert allocations(recording.trace)[OURS] == 100_000
+
+
+def test_a_full_disk_stops_the_recording_and_not_the_program(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    script = f'mount -t tmpfs -o size=512k tmpfs "{disk}" && exec "$@"'
+    enter = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--map-root-user", "--mount"]
+    program = build_process("close_all", tmp_path)
+    copy = tmp_path / "copy.etmem"
+    inner = (
+        "import sys; from pathlib import Path; from tests.agent.recording import record; import shutil;"
+        f"r = record([{str(program)!r}], Path({str(disk)!r})); shutil.copy(r.path, {str(copy)!r}); sys.exit(r.status)"
+    )
+    import sys
+
+    result = subprocess.run([*enter, "sh", "-c", script, "sh", sys.executable, "-c", inner], check=False)
+    assert result.returncode == 0
+    trace = read(copy)
+    assert trace.header.disk_full
+    assert trace.header.stopped
+    assert 0 < allocations(trace)[OURS] < 100_000
+
+
+def test_a_file_size_limit_is_a_full_disk(tmp_path: Path) -> None:
+    program = build_process("close_all", tmp_path)
+    recording = record(["sh", "-c", f"ulimit -f 512; exec {program}"], tmp_path)
+    assert recording.status == 0
+    assert recording.trace.header.disk_full
