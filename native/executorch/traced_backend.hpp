@@ -73,7 +73,12 @@ class TracedBackend final : public et::BackendInterface {
     return fresh;
   }
 
-  bool is_available() const override { return inner_->is_available(); }
+  /* Asked before each init; a backend may open its libraries here (OpenVINO does). */
+  bool is_available() const override {
+    if (t_loading == nullptr) return inner_->is_available();
+    Scope scope(ETMEM_DELEGATE, name_, t_loading->delegates, 0, flags_ | ETMEM_NOTICE_MODULES);
+    return inner_->is_available();
+  }
 
   et::Result<et::DelegateHandle*> init(et::BackendInitContext& context, et::FreeableBuffer* processed,
                                        et::ArrayRef<et::CompileSpec> specs) const override {

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from etmem.analysis.context import Account
+from etmem.analysis.lookup import I64
 from etmem.analysis.scopes import Instance, end_of
 from etmem.analysis.timeline import Timeline, timeline
 from etmem.model.summary import DelegateInfo
@@ -18,16 +21,20 @@ def delegates(account: Account) -> tuple[DelegateInfo, ...]:
     for index, instance in enumerate(account.instances):
         inits = account.scopes_of(instance, DelegateStage.INIT)
         if inits:
-            found.append((inits[0].begin_stamp, _delegate(account, index, instance, inits[0])))
+            found.append((inits[0].begin_stamp, _delegate(account, index, instance, inits)))
     return tuple(row for _, row in sorted(found, key=lambda pair: pair[0]))
 
 
-def _delegate(account: Account, index: int, instance: Instance, init: Scope) -> DelegateInfo:
-    own = _own_line(account, instance)
-    begin, end = init.begin_stamp, min(end_of(init), account.last_stamp)
+def _delegate(account: Account, index: int, instance: Instance, inits: Sequence[Scope]) -> DelegateInfo:
+    """``inits``: where it was asked whether it is available, then its init."""
+    init = inits[-1]
+    own_rows = account.rows(instance=instance)
+    own = _line(account, own_rows)
+    begin, end = inits[0].begin_stamp, min(end_of(init), account.last_stamp)
     executes = account.scopes_of(instance, DelegateStage.EXECUTE)
     blobs = account.segments.of(instance, SegmentType.BACKEND)
     partners = account.sharing.partners.get(index, frozenset())
+    growth = _growth(account, own_rows, partners | {index}, executes[0]) if executes else 0
     return DelegateInfo(
         backend=instance.backend,
         program=instance.program,
@@ -38,22 +45,26 @@ def _delegate(account: Account, index: int, instance: Instance, init: Scope) -> 
         named_data_bytes=sum(segment.bytes for segment, _ in account.segments.of(instance, SegmentType.NAMED)),
         init_peak_bytes=own.peak(begin, end)[1],
         live_after_init_bytes=own.at(end),
-        first_execute_growth_bytes=_growth(own, executes[0], account.last_stamp) if executes else 0,
+        first_execute_growth_bytes=growth,
         steady_bytes=own.at(_steady_stamp(account)),
         execute_allocations=_execute_allocations(account, instance, executes),
         shared_with=tuple(account.instances[partner].label for partner in sorted(partners)),
     )
 
 
-def _own_line(account: Account, instance: Instance) -> Timeline:
-    """The private and file bytes of the blocks that one instance owns alone."""
-    ledger, rows = account.ledger, account.rows(instance=instance)
+def _line(account: Account, rows: I64) -> Timeline:
+    """The private and file bytes of some blocks over time."""
+    ledger = account.ledger
     sizes = (ledger.private + ledger.file)[rows]
     return timeline(ledger.blocks.begin[rows], ledger.blocks.end[rows], sizes, ledger.window)
 
 
-def _growth(own: Timeline, execute: Scope, last_stamp: int) -> int:
-    return own.at(min(end_of(execute), last_stamp)) - own.at(execute.begin_stamp)
+def _growth(account: Account, own_rows: I64, sharers: frozenset[int], execute: Scope) -> int:
+    """Of its own blocks, and of those that it shares with others: it may be the one that makes those larger."""
+    shared = account.sharing.rows
+    by = account.table.instance[account.who.scope[shared]]
+    line = _line(account, np.concatenate([own_rows, shared[np.isin(by, sorted(sharers))]]))
+    return line.at(min(end_of(execute), account.last_stamp)) - line.at(execute.begin_stamp)
 
 
 def _released(account: Account, rows: list[int], init: Scope) -> str:
