@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import platform
 import resource
+import shlex
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -47,6 +49,7 @@ def checks(prefix: Path | None = None, progress: Progress = silent) -> tuple[Che
 def _checks(prefix: Path | None, progress: Progress) -> Iterator[Check]:
     yield _python()
     yield _platform()
+    yield _compiler()
     agent, path = _built("agent", lambda: build.agent(progress), "profile and run need it")
     yield agent
     if path is not None:
@@ -71,6 +74,15 @@ def _platform() -> Check:
     if platform.system() != "Linux":
         return Check("platform", State.MISSING, detail, "profile and run need Linux; report and explain work here")
     return Check("platform", State.OK, detail)
+
+
+def _compiler() -> Check:
+    chosen = shlex.split(os.environ.get("CXX", ""))[:1]
+    path = next(filter(None, map(shutil.which, [*chosen, "g++", "clang++", "c++"])), None)
+    if path is not None:
+        return Check("compiler", State.OK, path)
+    hint = "what is not built yet cannot be: install g++ or clang++, or name one in CXX"
+    return Check("compiler", State.LESS, "none was found", hint)
 
 
 def _built(name: str, make: Callable[[], Path], without: str) -> tuple[Check, Path | None]:
