@@ -37,11 +37,14 @@ class Vma:
 
 @dataclass(frozen=True)
 class Mapped:
-    """A piece of a module that holds code: the address ``start`` shows the byte ``offset`` of its file."""
+    """A piece of a module that holds code: the address ``start`` shows the byte ``offset`` of its file.
+
+    Without an offset it is a whole module, from its lowest address on.
+    """
 
     start: int
     end: int
-    offset: int
+    offset: int | None
     path: str
 
 
@@ -60,9 +63,12 @@ def parse_maps(text: str) -> tuple[Vma, ...]:
 
 @dataclass(frozen=True)
 class CodeMap:
-    """The code of every module that any snapshot saw."""
+    """The code of every module that was seen."""
 
     pieces: tuple[Mapped, ...]
+    """By address: what snapshots say of mappings."""
+    modules: tuple[Mapped, ...] = ()
+    """Whole modules, where there is no snapshot that has them."""
 
     @cached_property
     def _starts(self) -> list[int]:
@@ -71,17 +77,20 @@ class CodeMap:
     def at(self, address: int) -> Mapped | None:
         position = bisect_right(self._starts, address) - 1
         piece = self.pieces[position] if position >= 0 else None
-        return piece if piece is not None and address < piece.end else None
+        if piece is not None and address < piece.end:
+            return piece
+        return next((module for module in self.modules if module.start <= address < module.end), None)
 
 
 def code_map(trace: Trace) -> CodeMap:
-    """From all snapshots; where two disagree about an address, the last one counts."""
+    """From all snapshots and module records; where two disagree about an address, the last one counts."""
     found: dict[int, Mapped] = {}
     for snapshot in trace.snapshots:
         for vma in parse_maps(snapshot.maps):
             if vma.is_file and vma.is_executable:
                 found[vma.start] = Mapped(vma.start, vma.end, vma.offset, vma.path)
-    return CodeMap(tuple(found[start] for start in sorted(found)))
+    modules = tuple(Mapped(m.base, m.base + m.bytes, None, m.path) for m in reversed(trace.modules))
+    return CodeMap(tuple(found[start] for start in sorted(found)), modules)
 
 
 def executorch_libraries(trace: Trace) -> frozenset[str]:

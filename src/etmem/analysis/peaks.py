@@ -88,7 +88,7 @@ def _largest(account: Account, at: str, stamp: int) -> list[LargestBlock]:
         if len(groups) == LARGEST and group not in groups:
             break
         groups.setdefault(group, []).append(row)
-    return [_block(account, at, groups[group]) for group in sorted(groups, key=str)] if groups else []
+    return [_block(account, at, same) for same in groups.values()]
 
 
 def _block(account: Account, at: str, rows: list[int]) -> LargestBlock:

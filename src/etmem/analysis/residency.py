@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import PurePath
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -69,7 +69,8 @@ class Lines:
 
 def lines(account: Account, snapshot: Snapshot) -> Lines:
     resident = _resident(snapshot.pages)
-    vmas = tuple(vma for vma in parse_maps(snapshot.maps) if not vma.path.startswith("[vvar"))
+    # Both are the kernel's own pages, which RSS leaves out.
+    vmas = tuple(vma for vma in parse_maps(snapshot.maps) if not vma.path.startswith(("[vvar", "[vsyscall")))
     sums: dict[str, int] = defaultdict(int)
     rows, starts, ends = _live(account, snapshot)
     covered = resident.between(starts, ends)
@@ -192,12 +193,12 @@ class _Places:
         module = vma.path if vma.is_file else self._zeroed_data_of(vma, index)
         if module is not None:
             return self._module_line(module)
-        if vma.path.startswith(("[vdso", "[vsyscall")):
+        if vma.path.startswith("[vdso"):
             return OTHER_LIBRARIES
         return RETAINED if index in self._malloc else None
 
     def _module_line(self, path: str) -> str:
-        if path in self._profiler or PurePath(path).name.startswith("libetmem"):
+        if path in self._profiler:
             return PROFILER
         if path in self._programs:
             return PROGRAM_FILE
@@ -217,9 +218,9 @@ class _Places:
 
 
 def _profiler_paths(account: Account) -> frozenset[str]:
-    named = {mapping.name for mapping in account.trace.own if mapping.name.startswith("/")}
-    named.update(value for key, value in account.trace.notes if key == "hooks.library")
-    return frozenset(named)
+    """The agent, the hooks library and the trace itself, which is mapped while it is written."""
+    keys = ("agent.path", "hooks.path", "trace.path")
+    return frozenset(str(Path(value).absolute()) for key, value in account.trace.notes if key in keys)
 
 
 def _program_paths(account: Account) -> frozenset[str]:

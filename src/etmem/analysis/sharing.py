@@ -9,26 +9,26 @@ weight cache. Whether they do share it depends on options that no trace holds, s
 - an instance that executes without a block of its own uses the one that lives: that of its own method, else
   of its own program, else of any, if there is just one such group.
 
-A weight cache holds one entry per weight, so its entries live together: all instances that packed nothing
-outside of it share it.
+A weight cache holds one entry per weight, so its entries live together. All instances share it that packed less
+than half of what they were handed into blocks of their own.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from etmem.analysis.events import events_at
-from etmem.analysis.keys import Key
 from etmem.analysis.lookup import I64
-from etmem.analysis.owners import I32, SharedObject
+from etmem.analysis.owners import I32, Ownership, SharedObject
 from etmem.analysis.scopes import Instance, ScopeTable, end_of
+from etmem.analysis.segments import Segments
 from etmem.analysis.threads import Attributed, Threads
-from etmem.model.words import Category, delegate
-from etmem.trace.tables import NEVER, Blocks, DelegateStage, Trace
+from etmem.model.words import Category
+from etmem.trace.tables import NEVER, Blocks, DelegateStage, SegmentType, Trace
 
 WEIGHT_CACHE = "weight_cache"
 
@@ -63,18 +63,17 @@ def resolve(
     blocks: Blocks,
     who: Attributed,
     threads: Threads,
-    objects: Iterable[SharedObject],
-    keys: tuple[Key, ...],
-    code: I32,
+    ownership: Ownership,
+    segments: Segments,
 ) -> Sharing:
     partners: dict[int, set[int]] = defaultdict(set)
     shared: list[I64] = [np.empty(0, np.int64)]
     table = threads.table
-    for one in objects:
+    for one in ownership.shared:
         owner = table.instance[who.scope[one.rows]]
         rows, owner = one.rows[owner >= 0], owner[owner >= 0]
         if one.name == WEIGHT_CACHE:
-            groups = _cache_groups(one, table, owner, keys, code)
+            groups = _cache_groups(one, table, owner, blocks, ownership, segments)
         else:
             groups = _Evidence(trace, blocks, threads, rows, owner).groups(_of_backend(table, one.backend))
         for index in list(groups.parent):
@@ -88,22 +87,30 @@ def _of_backend(table: ScopeTable, backend: str) -> list[int]:
     return [index for index, instance in enumerate(table.instances) if instance.backend == backend]
 
 
-def _cache_groups(one: SharedObject, table: ScopeTable, owner: I32, keys: tuple[Key, ...], code: I32) -> _Groups:
+def _cache_groups(
+    one: SharedObject, table: ScopeTable, owner: I32, blocks: Blocks, held: Ownership, segments: Segments
+) -> _Groups:
     groups = _Groups()
-    cached = set(one.rows.tolist())
-    packed = [
-        number
-        for number, key in enumerate(keys)
-        if key.owner == delegate(one.backend) and key.category is Category.PACKED_WEIGHTS
-    ]
-    own_packed = {
-        keys[code[row]].instance for row in np.flatnonzero(np.isin(code, packed)).tolist() if row not in cached
-    }
-    fillers = set(owner.tolist())
-    users = fillers | {i for i in _of_backend(table, one.backend) if table.instances[i] not in own_packed}
+    users = set(owner.tolist())
+    for index in _of_backend(table, one.backend):
+        instance = table.instances[index]
+        handed = sum(segment.bytes for segment, _ in segments.of(instance, SegmentType.NAMED, SegmentType.BACKEND))
+        if 2 * _packed_outside(one, instance, blocks, held) < handed:
+            users.add(index)
     for user in users:
         groups.join(user, min(users))
     return groups
+
+
+def _packed_outside(one: SharedObject, instance: Instance, blocks: Blocks, held: Ownership) -> int:
+    """Bytes of the packed weights that an instance has outside of a cache."""
+    mine = [
+        number
+        for number, key in enumerate(held.keys)
+        if key.instance == instance and key.category is Category.PACKED_WEIGHTS
+    ]
+    rows = np.setdiff1d(np.flatnonzero(np.isin(held.code, mine)), one.rows)
+    return int(blocks.bytes[rows].sum())
 
 
 @dataclass(frozen=True)

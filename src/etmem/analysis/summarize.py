@@ -65,7 +65,7 @@ def account(
         trace, blocks, who, table,
         extents=extents, segments=segments, descriptions=descriptions, symbolizer=symbolizer,
     )  # fmt: skip
-    sharing = sharing_.resolve(trace, blocks, who, threads, ownership.shared, ownership.keys, ownership.code)
+    sharing = sharing_.resolve(trace, blocks, who, threads, ownership, segments)
     keys, code = _without_instance(ownership.keys, ownership.code, sharing.rows)
     private, file = byte_columns(blocks)
     return Account(

@@ -31,9 +31,13 @@ class SymbolTable:
     """String table and offset in it, for each function."""
     loads: tuple[tuple[int, int, int], ...]
 
-    def name(self, file_offset: int) -> str:
-        """The function whose bytes in the file hold the offset, or ""."""
-        address = self._address(file_offset)
+    @property
+    def lowest(self) -> int:
+        """The virtual address that the module begins at."""
+        return min((address for _, address, _ in self.loads), default=0)
+
+    def name(self, address: int) -> str:
+        """The function that holds a virtual address, or ""."""
         position = int(np.searchsorted(self.starts, np.uint64(address), "right")) - 1
         # A local function that no table names must not pass for the one before it.
         if position < 0 or address >= int(self.ends[position]):
@@ -41,7 +45,8 @@ class SymbolTable:
         strings, offset = self.names[position]
         return strings[offset : strings.index(b"\0", offset)].decode("utf-8", "replace")
 
-    def _address(self, file_offset: int) -> int:
+    def address(self, file_offset: int) -> int:
+        """The virtual address of a byte of the file."""
         for offset, address, size in self.loads:
             if offset <= file_offset < offset + size:
                 return file_offset - offset + address
@@ -77,7 +82,9 @@ class Symbolizer:
         if table is None:
             self.unreadable.add(piece.path)
             return ""
-        return table.name(call - piece.start + piece.offset)
+        within = call - piece.start
+        address = table.lowest + within if piece.offset is None else table.address(within + piece.offset)
+        return table.name(address)
 
 
 class _Names(Sequence[str]):

@@ -136,17 +136,8 @@ class _PoolTest:
 
     def __init__(self, code: CodeMap, trace: Trace) -> None:
         self._code = code
-        self._modules = trace.modules
         self._named = executorch_libraries(trace)
 
     def is_pool(self, thread: Thread) -> bool:
-        path = self._path(thread.start_routine)
-        return path is not None and is_executorch(path, self._named)
-
-    def _path(self, address: int) -> str | None:
-        if not address:
-            return None
-        piece = self._code.at(address)
-        if piece is not None:
-            return piece.path
-        return next((m.path for m in self._modules if m.base <= address < m.base + m.bytes), None)
+        piece = self._code.at(thread.start_routine) if thread.start_routine else None
+        return piece is not None and is_executorch(piece.path, self._named)

@@ -1,0 +1,118 @@
+"""Findings about what inference adds: what appears in the first one, and the tables that convolutions keep."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from etmem.analysis.findings_common import bytes_by_key, mib, peak_bytes, plural, total_bytes, worth_a_remark
+from etmem.analysis.owners import allocation_functions, function_name
+from etmem.delegates import descriptions
+from etmem.model.summary import Finding
+from etmem.model.words import EXECUTORCH, Category, Certainty, FindingCode, PhaseKind, delegate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from etmem.analysis.context import Context, Span
+    from etmem.analysis.lookup import I64
+
+_POINTER_TABLES = ("convolution2d", "deconvolution2d", "average_pooling2d", "max_pooling2d", "argmax_pooling2d")
+"""Operators that keep a pointer for each output pixel and tap of their window."""
+
+
+def first_inference_grows(context: Context) -> tuple[Finding, ...]:
+    """Counted blocks that a method's first inference allocates and that are there at the end of the last one."""
+    steady, load_end = context.peak_stamps.get("steady"), _last_load_end(context)
+    if steady is None or load_end is None:
+        return ()
+    grown = np.zeros(len(context.blocks), np.bool_)
+    begin = context.blocks.begin
+    for span in _first_inferences(context):
+        grown |= (begin >= span.begin) & (begin <= span.end)
+    rows = np.flatnonzero(grown & context.ledger.counted & context.ledger.live(steady))
+    count = total_bytes(context, rows)
+    if not worth_a_remark(context, count):
+        return ()
+    after_load = total_bytes(context, np.flatnonzero(context.ledger.counted & context.ledger.live(load_end)))
+    return (
+        Finding(
+            code=FindingCode.FIRST_INFERENCE_GROWS,
+            owner=_largest_owner(context, rows),
+            bytes=count,
+            saving_bytes=None,
+            certainty=Certainty.EXACT,
+            advice=f"appears in the first inference and stays: a check after load sees {mib(after_load)} "
+            f"of {mib(peak_bytes(context))} MiB.",
+            detail={"blocks": len(rows), "after_load_bytes": after_load},
+        ),
+    )
+
+
+def _first_inferences(context: Context) -> Iterator[Span]:
+    seen = set()
+    for span in context.spans_of(PhaseKind.INFERENCE):
+        method = (span.scope.a, span.scope.name)
+        if method not in seen:
+            seen.add(method)
+            yield span
+
+
+def _last_load_end(context: Context) -> int | None:
+    inferences = context.spans_of(PhaseKind.INFERENCE)
+    loads = [
+        span for span in context.spans_of(PhaseKind.METHOD_LOAD) if not inferences or span.end < inferences[0].begin
+    ]
+    return max((span.end for span in loads), default=None)
+
+
+def _largest_owner(context: Context, rows: I64) -> str:
+    sizes: Counter[str] = Counter()
+    for key, count in bytes_by_key(context, rows).items():
+        sizes[key.owner] += count
+    return max(sizes, key=lambda owner: sizes[owner], default=EXECUTORCH)
+
+
+def indirection_buffers(context: Context) -> tuple[Finding, ...]:
+    """The pointer tables of convolutions and poolings that are live at the peak of inference."""
+    stamp = context.peak_stamps.get("inference")
+    if stamp is None:
+        return ()
+    live = context.ledger.live(stamp)
+    found = []
+    for backend, description in descriptions().items():
+        rows = context.rows(owner=delegate(backend), category=Category.OPERATOR_BUFFERS)
+        rows = rows[live[rows]]
+        tables: dict[str, list[int]] = defaultdict(list)
+        functions = allocation_functions(context.trace, context.blocks, rows)
+        for row, number in zip(rows.tolist(), functions.tolist(), strict=True):
+            operator = description.operator(context.call_stack(row), function_name(number)) or ""
+            kind = next((kind for kind in _POINTER_TABLES if operator.startswith(kind)), None)
+            if kind is not None:
+                tables[kind].append(int(context.blocks.bytes[row]))
+        if worth_a_remark(context, sum(map(sum, tables.values()))):
+            found.append(_indirection_buffers(context, backend, tables))
+    return tuple(found)
+
+
+def _indirection_buffers(context: Context, backend: str, tables: dict[str, list[int]]) -> Finding:
+    sizes = [size for kind in tables.values() for size in kind]
+    pointer = context.options.target.pointer_bytes
+    parts = []
+    for kind, held in tables.items():
+        largest = max(held)
+        noun = kind.removesuffix("2d").replace("_", " ")
+        each = f"{largest:,} B each" if min(held) == largest else f"{min(held):,} to {largest:,} B"
+        parts.append(f"{plural(len(held), noun)}, {each} ({largest // pointer:,} pointers)")
+    return Finding(
+        code=FindingCode.INDIRECTION_BUFFERS,
+        owner=delegate(backend),
+        bytes=sum(sizes),
+        saving_bytes=None,
+        certainty=Certainty.EXACT,
+        advice=f"{'; '.join(parts)}: one of {pointer} B for each output pixel, rounded up to the CPU's tile, and "
+        "each tap of the window.",
+        detail={"blocks": len(sizes), "sizes": [list(entry) for entry in sorted(Counter(sizes).items())]},
+    )
