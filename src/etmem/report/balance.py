@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from etmem.model.summary import Balance, HighWater, Summary
-from etmem.model.words import EXECUTORCH, PROFILER
+from etmem.model.words import EXECUTORCH, PROFILER, is_counted
 from etmem.report.names import owner_name
 from etmem.report.table import join_parts
 from etmem.report.units import Scale, clean
@@ -34,12 +34,12 @@ def _short_name(line: str) -> str:
 
 
 def balance_lines(summary: Summary, scale: Scale, width: int) -> list[str]:
-    """The balance at rest and the high water of the higher peak. Nothing for a dry run."""
+    """The balance at rest and the higher high water. Nothing for a dry run."""
     lines: list[str] = []
     balance = next((b for b in summary.balances if b.at == AT_REST), None)
     if balance is not None:
         lines += _at_rest(balance, scale, width)
-    water = _water_of_peak(summary)
+    water = _highest(summary)
     if water is not None:
         lines += _high_water(water, scale, width)
     return lines
@@ -50,19 +50,32 @@ def _at_rest(balance: Balance, scale: Scale, width: int) -> list[str]:
     for line in balance.lines:
         name = _short_name(line.line)
         sums[name] = sums.get(name, 0) + line.bytes
-    sums = {name: size for name, size in sums.items() if size} | {"unaccounted": balance.unaccounted_bytes}
-    terms = [_sign(size, scale) + f"{name} {scale.fine(abs(size))}" for name, size in sums.items()]
+    owners = sorted((name for name in sums if name in _owner_names(balance)), key=lambda name: -sums[name])
+    ordered = dict.fromkeys([*owners, *sums])
+    # A term that prints as zero says nothing; unaccounted always stands.
+    terms_of = [(name, sums[name]) for name in ordered if scale.fine(abs(sums[name])) != scale.fine(0)]
+    terms_of.append(("unaccounted", balance.unaccounted_bytes))
+    terms = [_sign(size, scale) + f"{name} {scale.fine(abs(size))}" for name, size in terms_of]
     return _sum(f"RSS at rest {scale.plain(balance.rss_bytes)}", terms, width)
 
 
+def _owner_names(balance: Balance) -> set[str]:
+    return {_short_name(line.line) for line in balance.lines if is_counted(line.line)}
+
+
 def _high_water(water: HighWater, scale: Scale, width: int) -> list[str]:
-    sizes = ((water.counted_bytes, "counted"), (water.before_bytes, f"before {water.at}"), (water.other_bytes, "other"))
+    before, other = water.before_bytes, water.other_bytes
+    if before < 0:
+        # Mapped bytes are counted before they are resident: less was there than had been counted.
+        before, other = 0, before + other
+    sizes = [(water.counted_bytes, "counted"), (before, f"before {water.at}"), (other, "other")]
+    sizes = [(size, name) for size, name in sizes if size or name == "other"]
     terms = [_sign(size, scale) + f"{scale.plain(abs(size))} {name}" for size, name in sizes]
     return _sum(f"Kernel's high water in {water.at} {scale.plain(water.high_water_bytes)}", terms, width)
 
 
-def _water_of_peak(summary: Summary) -> HighWater | None:
-    return max(summary.high_waters, key=lambda water: water.counted_bytes, default=None)
+def _highest(summary: Summary) -> HighWater | None:
+    return max(summary.high_waters, key=lambda water: water.high_water_bytes, default=None)
 
 
 def _sign(size: int, scale: Scale) -> str:

@@ -14,6 +14,9 @@ from etmem.report.table import grid, wrap
 from etmem.report.units import Scale, choose_scale, clean, index_ranges
 
 NAME_LIMIT = 40
+MAX_BLOCKS = 12
+SMALL_BLOCKS = 0.0001
+"""Share of the largest under which a block is left to the JSON."""
 
 
 def peak_owner_lines(summary: Summary, scale: Scale, width: int) -> list[str]:
@@ -112,7 +115,9 @@ def largest_block_lines(summary: Summary, _scale: Scale, width: int) -> list[str
     lines: list[str] = []
     header = ("owner", "category", "allocated in", "count", "bytes each")
     for at in dict.fromkeys(block.at for block in summary.largest_blocks):
-        rows = [_block(block) for block in summary.largest_blocks if block.at == at]
+        blocks = [block for block in summary.largest_blocks if block.at == at]
+        least = max(block.requested_bytes * block.count for block in blocks) * SMALL_BLOCKS
+        rows = [_block(block) for block in blocks[:MAX_BLOCKS] if block.requested_bytes * block.count >= least]
         lines += [""] if lines else []
         lines += [f"LARGEST BLOCKS AT THE PEAK OF {clean(at, 16)}", *grid(header, rows, 3, width)]
     return lines

@@ -19,6 +19,9 @@ COLUMNS = ("load", "inference", "steady")
 LABEL_LIMIT = 36
 SMALL = 0.01
 """Share of the table's largest figure under which a category has no row of its own."""
+SHORT_NAME = 9
+"""Longest name of a row that leaves room for a full note beside it."""
+NEARLY_ALL = 0.99
 NAMED_BY_FIRST = 0.10
 """Share of a row of small categories that its name may leave out."""
 
@@ -86,7 +89,8 @@ def owner_rows(summary: Summary, columns: tuple[Column, ...], scale: Scale) -> l
         mine = (d for d in summary.delegates if owner == f"delegate:{d.backend}")
         sharing = [Instance(d.method, d.instance) for d in mine if d.shared_with]
         label = owner_label(owner, summary.delegates, LABEL_LIMIT)
-        rows += _OwnerRows(owners[owner], columns, sharing, largest * SMALL, scale).rows(label)
+        main = _main_blocks(summary, owner)
+        rows += _OwnerRows(owners[owner], columns, sharing, main, largest * SMALL, scale).rows(label)
     return rows
 
 
@@ -133,6 +137,7 @@ class _OwnerRows:
     categories: dict[Category, _CategoryTotals]
     columns: tuple[Column, ...]
     sharing: list[Instance]
+    main_blocks: dict[Category, list[tuple[int, int]]]
     small: float
     scale: Scale
 
@@ -149,7 +154,7 @@ class _OwnerRows:
         rows = [Row(label, "", total, 0, bar=False)]
         for category in large:
             totals = self.categories[category]
-            rows.append(Row(category_name(category), self._detail(totals), tuple(totals.cells), 2, bar=True))
+            rows.append(Row(category_name(category), self._detail(category, totals), tuple(totals.cells), 2, bar=True))
         return [*rows, self._rest_row(rest)] if rest else rows
 
     def _rank(self, category: Category) -> tuple[float, str]:
@@ -171,28 +176,52 @@ class _OwnerRows:
         pairs = zip(cells, self._sum(named), strict=True)
         if any(cell.bytes - part.bytes > NAMED_BY_FIRST * cell.bytes for cell, part in pairs):
             name += ", other"
-        return Row(name, self._file_note(rest, cells), cells, 2, bar=True)
+        return Row(name, self._file_note(name, rest, cells), cells, 2, bar=True)
 
-    def _file_note(self, rest: list[Category], cells: tuple[Cell, ...]) -> str:
+    def _file_note(self, name: str, rest: list[Category], cells: tuple[Cell, ...]) -> str:
         """What of a mixed cell is file-backed, as a cell has one mark only: ``(+0.2 f original in load)``."""
         for at, (cell, column) in enumerate(zip(cells, self.columns, strict=True)):
             passing = any(other.file_bytes == 0 for other in cells)
             if cell.file_bytes and cell.private_bytes and passing:
                 backed = [category for category in rest if self.categories[category].cells[at].file_bytes]
-                what = f" {category_name(backed[0]).split()[0]}" if len(backed) == 1 else ""
+                what = f" {category_name(backed[0]).split()[0]}" if len(backed) == 1 and len(name) <= SHORT_NAME else ""
                 return f"(+{self.scale.plain(cell.file_bytes)} f{what} in {column.name})"
         return ""
 
-    def _detail(self, totals: _CategoryTotals) -> str:
+    def _detail(self, category: Category, totals: _CategoryTotals) -> str:
         """How many blocks, in whose name: ``4 blocks``, ``[0]9 [1]9 [2]9``, ``shared by [0..2]``."""
         sizes = {name: size for name, size in totals.by_instance.items() if size}
         if set(sizes) == {None} and len(self.sharing) > 1:
             return f"shared by {instances_label(self.sharing)}"
         known = sorted((found, sizes[name]) for name in sizes if name and (found := parse_instance(name)))
-        if 2 <= len(known) <= 3 and len({instance.method for instance, _ in known}) == 1:
+        plain = len({instance.method for instance, _ in known}) == 1 and all(size >= self.small for _, size in known)
+        if 2 <= len(known) <= 3 and plain:
             return " ".join(f"[{instance.index}]{self.scale.whole(size)}" for instance, size in known)
         # The pieces of a mapped file are the loader's doing and say nothing.
-        return "" if not any(cell.private_bytes for cell in totals.cells) else plural(max(totals.blocks), "block")
+        if not any(cell.private_bytes for cell in totals.cells):
+            return ""
+        return plural(_count(self.main_blocks.get(category, []), _peak(totals.cells)) or max(totals.blocks), "block")
+
+
+def _main_blocks(summary: Summary, owner: str) -> dict[Category, list[tuple[int, int]]]:
+    """(bytes, count) of an owner's largest blocks by category, at the peak of inference or else of load."""
+    found: dict[Category, list[tuple[int, int]]] = {}
+    for at in ("load", "inference"):
+        for category in {b.category for b in summary.largest_blocks if b.owner == owner and b.at == at}:
+            mine = (b for b in summary.largest_blocks if (b.owner, b.at, b.category) == (owner, at, category))
+            found[category] = sorted(((b.requested_bytes, b.count) for b in mine), reverse=True)
+    return found
+
+
+def _count(blocks: list[tuple[int, int]], total: int) -> int:
+    """How many blocks make up nearly all of a category: four packed weights, not the dozen tables beside them.
+    0 where the largest blocks do not tell."""
+    held = count = 0
+    for size, number in blocks:
+        held, count = held + size * number, count + number
+        if held >= NEARLY_ALL * total:
+            return count
+    return 0
 
 
 def _sum(parts: Iterable[_CategoryTotals], width: int) -> tuple[Cell, ...]:
