@@ -155,7 +155,9 @@ def test_scalars_lists_and_none(model, tmp_path):
 def test_a_scalar_that_is_not_the_files_is_refused(model, tmp_path):
     plan = plan_of(model("structured"))
     inputs = tuple(
-        replace(value, value=value.value + 1) if isinstance(value, ScalarInput) and value.kind is ValueKind.INT else value
+        replace(value, value=value.value + 1)
+        if isinstance(value, ScalarInput) and value.kind is ValueKind.INT
+        else value
         for value in plan.runs[0].inputs
     )
     done = run(replace(plan, runs=(MethodRun("forward", 1, inputs),)), tmp_path)

@@ -45,6 +45,7 @@ _MISSING_OPERATOR = re.compile(r"Missing operator: \[\d+\] (\S+)")
 _MISSING_BACKEND = re.compile(r"Backend (\S+) is not registered")
 _UNAVAILABLE_BACKEND = re.compile(r"Backend (\S+) is not available")
 _LOG_LINE = re.compile(r"^[EF] \S+ executorch:\S+\] (.+)$", re.MULTILINE)
+_HINTS = {"OpenvinoBackend": 'pip install "openvino>=2025.1,<2026", or set OPENVINO_LIB_PATH to libopenvino_c.so.'}
 
 
 def parse_error(line: str) -> RunnerError | None:
@@ -68,8 +69,10 @@ def failure(status: int, errors: Sequence[RunnerError], log: str) -> Issue | Non
     if status < 0:
         return _killed(-status, log)
     error = errors[-1] if errors else RunnerError("start", "Internal", f"the runner exited with {status}")
-    if status in (Exit.LIBRARY_FAILED, Exit.OPTION_REFUSED):
-        raise UsageError(f"{error.phase} {error.message}: {error.error}", _last_error(log))
+    if status == Exit.LIBRARY_FAILED:
+        raise UsageError(f"--library cannot be opened: {error.message}")
+    if status == Exit.OPTION_REFUSED:
+        raise _refused(error, log)
     if status in (Exit.BAD_PLAN, Exit.OUTPUT_FAILED):
         raise CaptureError(f"{error.phase}: {error.message}")
     if status == Exit.DRY_STOPPED:
@@ -82,6 +85,13 @@ def failure(status: int, errors: Sequence[RunnerError], log: str) -> Issue | Non
         )
     message, hint = _explain(error, log)
     return Issue(IssueCode.PROGRAM_FAILED, Severity.ERROR, message, hint, {"phase": error.phase, "error": error.error})
+
+
+def _refused(error: RunnerError, log: str) -> UsageError:
+    if error.error == "NotFound":
+        return UsageError(f"--backend-option {error.message}: this ExecuTorch has no such backend")
+    option = error.message if error.phase == "option" else f"--{error.phase}"
+    return UsageError(f"{option} is refused: {error.error}", _last_error(log))
 
 
 def _killed(number: int, log: str) -> Issue:
@@ -117,7 +127,8 @@ def _explain(error: RunnerError, log: str) -> tuple[str, str]:
         )
     backend = _UNAVAILABLE_BACKEND.search(log)
     if backend:
-        return f"{error.message}: {backend[1]} is not available here", _last_error(log) or "See the log."
+        hint = _HINTS.get(backend[1], "Its own libraries may be missing: see the log.")
+        return f"{error.message}: {backend[1]} is not available here", hint
     what = {"program_load": "cannot be loaded", "method_load": "cannot be loaded", "inputs": "does not take its input"}
     text = f"{error.message} {what.get(error.phase, 'failed')}: {error.error}"
     return text, _last_error(log) or "See the log."

@@ -83,7 +83,9 @@ def _session(
         target=_target(options, job, found, runtime),
         agent=build.agent(options.progress),
         output=options.output or Path(options.program.stem + TRACE_SUFFIX),
-        programs=(options.program, *options.data),
+        programs=tuple(path.absolute() for path in (options.program, *options.data)),
+        # The only program of the process, whose own path may be that of a bundle's content.
+        notes={"program.1.path": str(options.program.absolute())},
         hooks=hooks,
         executorch=options.executorch,
         extra=job.variables(os.environ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -31,6 +32,8 @@ class Session:
     agent: Path
     output: Path
     programs: tuple[Path, ...] = ()
+    notes: Mapping[str, str] = field(default_factory=dict)
+    """Recorded besides the capture's own."""
     hooks: Path | None = None
     keep_log: bool = True
     """The process's stdout and stderr go to a file beside the trace, else where the caller's go."""
@@ -57,7 +60,8 @@ def start(session: Session, on_line: Callable[[str], None] | None = None) -> End
     raw = session.output.with_name(session.output.name + ".raw")
     log = session.output.with_suffix(".log") if session.keep_log else None
     _check_writable(session.output)
-    raw.unlink(missing_ok=True)
+    for stale in (raw, *_children(raw)):
+        stale.unlink(missing_ok=True)
     metadata = CaptureMetadata(
         target=session.target,
         environment=machine.environment(session.shown_command, os.environ),
@@ -69,7 +73,7 @@ def start(session: Session, on_line: Callable[[str], None] | None = None) -> End
             command=session.command,
             agent=session.agent,
             trace=raw,
-            notes={CAPTURE_NOTE: encode(metadata)},
+            notes={CAPTURE_NOTE: encode(metadata), **session.notes},
             hooks=session.hooks,
             stacks=stacks(),
             dry=session.target.dry,
@@ -100,6 +104,8 @@ def finish(ended: Ended, issues: Sequence[Issue] = (), target: Target | None = N
     except OSError as error:
         raise CaptureError(f"cannot write {ended.raw}: {error.strerror}") from error
     _pack(ended.raw, session.output)
+    for child in _children(ended.raw):
+        _pack(child, session.output.with_name(session.output.name + child.suffix))
     return Capture(
         trace_path=session.output,
         log_path=ended.log,
@@ -110,6 +116,11 @@ def finish(ended: Ended, issues: Sequence[Issue] = (), target: Target | None = N
         dry=metadata.target.dry,
         issues=metadata.issues,
     )
+
+
+def _children(raw: Path) -> list[Path]:
+    """The raw traces of child processes: the parent's name and a process id."""
+    return sorted(path for path in raw.parent.glob(glob.escape(raw.name) + ".*") if path.suffix[1:].isdecimal())
 
 
 def stacks() -> tuple[str, ...]:
