@@ -13,15 +13,16 @@ MAX_METHODS = 3
 
 def header_lines(summary: Summary, width: int, *, exact: bool) -> list[str]:
     """Program, methods with the inputs used, delegates, target; then what was not left at its default."""
-    left = [*_programs(summary, exact), *_methods(summary.target.inputs, summary), _delegates(summary)]
+    left = [*_programs(summary, exact), *_methods(summary.target.inputs, summary), *_delegates(summary)]
     target = _machine(summary.target)
     loader = clean(summary.target.loader, 12)
-    for tail in (f"{target}, {loader}", target) if loader == DEFAULT_LOADER else (f"{target}, {loader}",):
+    full = ", ".join(filter(None, (target, loader)))
+    for tail in (full, target) if loader == DEFAULT_LOADER else (full,):
         for gap in ("   ", "  "):
             line = "  ".join(left) + gap + tail
             if len(line) <= width:
                 return [line, *_options(summary, width), *_constants(summary, width)]
-    lines = join_parts([*left, f"{target}, {loader}"], width)
+    lines = join_parts([*left, full], width)
     return [*lines, *_options(summary, width), *_constants(summary, width)]
 
 
@@ -65,11 +66,13 @@ def _shapes(specs: list[InputSpec]) -> list[str]:
     return texts
 
 
-def _delegates(summary: Summary) -> str:
+def _delegates(summary: Summary) -> list[str]:
+    if not summary.programs:
+        return []
     counts: dict[str, int] = {}
     for delegate in summary.delegates:
         counts[delegate.backend] = counts.get(delegate.backend, 0) + 1
-    return ", ".join(f"{clean(name, 24)} x{count}" for name, count in counts.items()) or "no delegate"
+    return [", ".join(f"{clean(name, 24)} x{count}" for name, count in counts.items()) or "no delegate"]
 
 
 def _machine(target: Target) -> str:
