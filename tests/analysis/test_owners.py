@@ -147,20 +147,19 @@ def test_segments_of_a_mapped_program() -> None:
 
 def test_each_blob_belongs_to_the_init_that_follows_it_on_its_thread() -> None:
     world = World()
-    with world.on(7), world.method_load("other"):
-        with world.on(1000), world.method_load():
-            world.alloc(0x1000, 10)
-            world.segment(0x1000, 10, type=SegmentType.BACKEND, name=XNNPACK)
-            with world.on(7), world.init(0):
-                pass
-            with world.init(0):
-                pass
-            world.alloc(0x2000, 10)
-            world.segment(0x2000, 10, type=SegmentType.BACKEND, name=XNNPACK)
-            with world.init(1):
-                pass
-            world.alloc(0x3000, 10)
-            world.segment(0x3000, 10, type=SegmentType.BACKEND, name=XNNPACK)
+    with world.on(7), world.method_load("other"), world.on(1000), world.method_load():
+        world.alloc(0x1000, 10)
+        world.segment(0x1000, 10, type=SegmentType.BACKEND, name=XNNPACK)
+        with world.on(7), world.init(0):
+            pass
+        with world.init(0):
+            pass
+        world.alloc(0x2000, 10)
+        world.segment(0x2000, 10, type=SegmentType.BACKEND, name=XNNPACK)
+        with world.init(1):
+            pass
+        world.alloc(0x3000, 10)
+        world.segment(0x3000, 10, type=SegmentType.BACKEND, name=XNNPACK)
     found = accounted(world)
     assert filed(found, 0x1000) == (XNN, XNN0, Category.ORIGINAL_WEIGHTS)
     assert filed(found, 0x2000) == (XNN, "forward/XnnpackBackend[1]", Category.ORIGINAL_WEIGHTS)

@@ -44,10 +44,8 @@ def test_each_phase() -> None:
     assert [row.kind for row in rows] == [
         PhaseKind.PROGRAM_LOAD, PhaseKind.METHOD_LOAD, PhaseKind.INFERENCE, PhaseKind.INFERENCE,
     ]  # fmt: skip
-    assert [(row.method, row.iteration) for row in rows] == [(None, None), ("forward", None)] + [
-        ("forward", 0),
-        ("forward", 1),
-    ]
+    assert [row.method for row in rows] == [None, "forward", "forward", "forward"]
+    assert [row.iteration for row in rows] == [None, None, 0, 1]
     assert [(row.live_start.private_bytes, row.live_end.private_bytes) for row in rows] == [
         (0, 0), (0, 300), (300, 300), (300, 300),
     ]  # fmt: skip
@@ -75,7 +73,9 @@ def test_peaks_of_load_inference_and_steady_state() -> None:
     world = World()
     run(world)
     found = summary(world).peaks
-    assert found.load is not None and found.inference is not None and found.steady is not None
+    assert found.load is not None
+    assert found.inference is not None
+    assert found.steady is not None
     assert (found.load.phase, found.load.moment.private_bytes, found.load.moment.file_bytes) == (1, 1100, 8192)
     assert (found.inference.phase, found.inference.moment.private_bytes) == (2, 350)
     assert (found.steady.phase, found.steady.moment.private_bytes) == (3, 300)

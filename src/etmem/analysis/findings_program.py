@@ -114,8 +114,8 @@ def transposed_weights(context: Context) -> tuple[Finding, ...]:
                 saving_bytes=copies.saving_bytes,
                 certainty=Certainty.ESTIMATED,
                 advice=f"{operators} puts {plural(copies.tensors, 'constant')} of {plan.name} into another order in "
-                f"every inference: {mib(copies.copied_bytes)} of {mib(planned)} MiB of planned memory. Stored in that order, "
-                f"or delegated, they save {mib(copies.saving_bytes)}.",
+                f"every inference: {mib(copies.copied_bytes)} of {mib(planned)} MiB of planned memory. Stored in that "
+                f"order, or delegated, they save {mib(copies.saving_bytes)}.",
                 detail={"method": plan.name, "constants": copies.tensors, "planned_bytes": planned},
             )
         )
@@ -178,7 +178,7 @@ def _shapes(context: Context, method: str) -> dict[int, tuple[int, ...]]:
 
 
 def _workspace_bytes(context: Context, program: int, method: str) -> int:
-    """The workspace of a method's delegates at the inference peak. One that they share counts where it was allocated."""
+    """The workspace of a method's delegates at the inference peak. A shared one counts where it was allocated."""
     stamp = context.peak_stamps.get("inference")
     if stamp is None:
         return 0

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _PARTS = 3
 """Into how many delegates the advice of double_weights splits the one that sets the peak."""
+_LEAST_GAIN = 0.05
+"""A split that saves less of the weights than this is none to advise."""
 _LEAST_PACKED = 4096
 """Smaller packed blocks are operators' own tables, equal without being the same weights."""
 
@@ -31,9 +33,8 @@ def double_weights(context: Context) -> tuple[Finding, ...]:
         return ()
     stamp = context.peak_stamps["load"]
     originals = bytes_by_key(context, live_rows(context, stamp, Category.ORIGINAL_WEIGHTS))
-    packed = {
-        (key.owner, key.instance) for key in bytes_by_key(context, live_rows(context, stamp, Category.PACKED_WEIGHTS))
-    }
+    packers = bytes_by_key(context, live_rows(context, stamp, Category.PACKED_WEIGHTS))
+    packed = {(key.owner, key.instance) for key in packers}
     found: dict[str, dict[Instance, int]] = defaultdict(dict)
     for key, count in originals.items():
         # What a weight cache packs belongs to no instance.
@@ -49,22 +50,25 @@ def double_weights(context: Context) -> tuple[Finding, ...]:
 
 def _double_weights(context: Context, owner: str, sizes: dict[Instance, int], peak: int) -> Finding:
     largest = max(sizes, key=lambda instance: sizes[instance])
-    advice = (
-        f"original and packed copies live together until {largest.backend}[{largest.index}] ends its init. "
-        "The largest delegate sets the load peak"
-    )
-    saving = None
-    part = largest_part(_weights_of(context, largest), _PARTS)
-    if part is not None and part < sizes[largest]:
-        saving = sizes[largest] - part
-        advice += f": in {_PARTS} delegates the same weights peak at {mib(peak - saving)} MiB"
+    alone = sum(instance.backend == largest.backend for instance in context.instances) == 1
+    name = f"{largest.backend}[{largest.index}]" if alone else largest.label
+    weights = _weights_of(context, largest)
+    saving = sum(weights) - largest_part(weights, _PARTS)
+    advice = f"original and packed copies live together until {name} ends its init. "
+    if saving > _LEAST_GAIN * sum(weights):
+        whose = "the same" if alone else "its"
+        advice += f"The largest delegate sets the load peak: in three delegates {whose} weights peak at "
+        advice += f"{mib(peak - saving)} MiB."
+    else:
+        saving = 0
+        advice += "Smaller delegates would not lower the peak: one weight is most of it."
     return Finding(
         code=FindingCode.DOUBLE_WEIGHTS,
         owner=owner,
         bytes=sum(sizes.values()),
         saving_bytes=saving,
         certainty=Certainty.ESTIMATED,
-        advice=advice + ".",
+        advice=advice,
         detail={"instance": largest.label, "largest_original_bytes": sizes[largest], "load_peak_bytes": peak},
     )
 
@@ -155,14 +159,12 @@ def _original_kept(context: Context, owner: str, count: int, private: int) -> Fi
     )
 
 
-def largest_part(weights: Sequence[int], parts: int) -> int | None:
+def largest_part(weights: Sequence[int], parts: int) -> int:
     """The bytes of the largest of ``parts`` runs that the weights are cut into as evenly as can be.
 
-    The order is kept: a delegate takes neighbouring operators. None for no weights.
+    The order is kept: a delegate takes neighbouring operators.
     """
-    if not weights:
-        return None
-    low, high = max(weights), sum(weights)
+    low, high = max(weights, default=0), sum(weights)
     while low < high:
         middle = (low + high) // 2
         if _runs(weights, middle) <= parts:

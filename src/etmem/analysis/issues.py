@@ -28,7 +28,7 @@ _CODES = frozenset(code.value for code in IssueCode)
 
 def issues(account: Account) -> tuple[Issue, ...]:
     """The capture's own first, then what the trace tells; of equal code and message only one."""
-    checks = (_noted, _recording, _process, _phases, _hooks, _threads, _descriptions, _snapshots, _high_water)
+    checks = (_noted, _recording, _process, _phases, _hooks, _threads, _descriptions, _snapshots, _high_water, _memlock)
     found = list(account.options.issues)
     for check in checks:
         found += check(account)
@@ -173,6 +173,24 @@ def _snapshots(account: Account) -> Iterator[Issue]:
         severity, hint = _HINTS[IssueCode.RESIDENCY_UNAVAILABLE]
         yield Issue(
             IssueCode.RESIDENCY_UNAVAILABLE, severity, "resident pages could not be read: there is no balance", hint
+        )
+
+
+def _memlock(account: Account) -> Iterator[Issue]:
+    """A loader that locks what it maps ignores that it may not; then fewer pages are resident at load."""
+    trace = account.trace
+    limit = trace.note("memlock.limit") or ""
+    wants = account.options.target.loader == "mlock"
+    size = sum(int(value) for key, value in trace.notes if key.startswith("program.") and key.endswith(".bytes"))
+    locked = max((sample.locked_bytes for sample in trace.rss), default=0)
+    if wants and limit.isdigit() and int(limit) < size and locked < size:
+        severity, hint = _HINTS[IssueCode.MEMLOCK_LIMITED]
+        yield Issue(
+            IssueCode.MEMLOCK_LIMITED,
+            severity,
+            f"{int(limit):,} bytes may be locked in memory, of a program of {size:,}: less of it is resident at load",
+            hint,
+            {"limit_bytes": int(limit), "program_bytes": size, "locked_bytes": locked},
         )
 
 
