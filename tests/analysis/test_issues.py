@@ -35,6 +35,10 @@ def file_with(delegates: int, method: str = "forward") -> dict[str, object]:
     )}  # fmt: skip
 
 
+def nothing(_context: object) -> tuple[Finding, ...]:
+    return ()
+
+
 def test_nothing_to_say() -> None:
     assert codes(summary(loaded())) == []
 
@@ -99,8 +103,8 @@ def test_delegates_that_nobody_entered_withhold_the_owners() -> None:
     assert found.peaks.load is not None
     assert (found.peaks.load.moment.owners, found.peaks.load.owner_peaks) == ((), ())
     assert (found.delegates, found.largest_blocks, found.findings) == ((), (), ())
-    assert codes(summary(world, programs=file_with(delegates=0))) == []
-    assert codes(summary(world, programs=file_with(delegates=2, method="other"))) == []
+    assert codes(summary(world, programs=file_with(delegates=0), find=nothing)) == []
+    assert codes(summary(world, programs=file_with(delegates=2, method="other"), find=nothing)) == []
 
 
 def test_a_note_tells_of_delegates_where_there_is_no_file() -> None:
@@ -127,6 +131,14 @@ def test_notes_of_the_agent_become_issues_once() -> None:
     ]
     assert found[1].message == "libfoo has ExecuTorch inside"
     assert "no compiler" in found[2].message
+
+
+def test_the_capture_knows_better() -> None:
+    world = World()
+    told = Issue(IssueCode.NO_EXECUTORCH, Severity.ERROR, "python called no function of ExecuTorch", "")
+    assert summary(world, replace(OPTIONS, issues=(told,))).issues == (told,)
+    static = Issue(IssueCode.EXECUTORCH_STATIC, Severity.ERROR, "it is inside", "")
+    assert summary(world, replace(OPTIONS, issues=(static,))).issues == (static,)
 
 
 def test_a_backend_without_description() -> None:
@@ -177,6 +189,9 @@ def test_the_limit_of_locked_memory(limit: str, locked: int, loader: str, limite
     world.rss(RssLabel.PHASE_END, 10, scope=load, locked_bytes=locked)
     options = replace(OPTIONS, target=replace(OPTIONS.target, loader=loader))
     assert (IssueCode.MEMLOCK_LIMITED in codes(summary(world, options))) is limited
+    world.module(0x7000_0000, 0x1000, "/venv/_portable_lib.cpython-311-x86_64-linux-gnu.so")
+    in_python = limit == "65536" and not locked
+    assert (IssueCode.MEMLOCK_LIMITED in codes(summary(world, options))) is in_python
 
 
 def test_findings_are_asked_with_the_context() -> None:

@@ -182,7 +182,3 @@ class Context(Account):
 
 Finder = Callable[[Context], tuple[Finding, ...]]
 """What turns a context into findings."""
-
-
-def no_findings(_context: Context) -> tuple[Finding, ...]:
-    return ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import PurePath
 
 from etmem.analysis.context import Account
 from etmem.model.summary import Issue
@@ -27,11 +28,15 @@ _CODES = frozenset(code.value for code in IssueCode)
 
 
 def issues(account: Account) -> tuple[Issue, ...]:
-    """The capture's own first, then what the trace tells; of equal code and message only one."""
+    """The capture's own first, then what the trace tells; of equal code and message only one.
+
+    Where the capture has an issue of a code, it knows more about it than the trace does.
+    """
     checks = (_noted, _recording, _process, _phases, _hooks, _threads, _descriptions, _snapshots, _high_water, _memlock)
     found = list(account.options.issues)
+    known = {issue.code for issue in found}
     for check in checks:
-        found += check(account)
+        found += (issue for issue in check(account) if issue.code not in known)
     return tuple({(issue.code, issue.message): issue for issue in reversed(found)}.values())[::-1]
 
 
@@ -101,7 +106,8 @@ def _process(account: Account) -> Iterator[Issue]:
 
 
 def _phases(account: Account) -> Iterator[Issue]:
-    if not account.spans:
+    static = any(issue.code is IssueCode.EXECUTORCH_STATIC for issue in account.options.issues)
+    if not account.spans and not static:
         yield Issue(
             IssueCode.NO_EXECUTORCH,
             Severity.ERROR,
@@ -180,7 +186,9 @@ def _memlock(account: Account) -> Iterator[Issue]:
     """A loader that locks what it maps ignores that it may not; then fewer pages are resident at load."""
     trace = account.trace
     limit = trace.note("memlock.limit") or ""
-    wants = account.options.target.loader == "mlock"
+    # ExecuTorch's Python module always maps programs so.
+    python = any(PurePath(module.path).name.startswith("_portable_lib") for module in trace.modules)
+    wants = python or account.options.target.loader == "mlock"
     size = sum(int(value) for key, value in trace.notes if key.startswith("program.") and key.endswith(".bytes"))
     locked = max((sample.locked_bytes for sample in trace.rss), default=0)
     if wants and limit.isdigit() and int(limit) < size and locked < size:

@@ -13,8 +13,9 @@ from etmem.analysis import segments as segments_
 from etmem.analysis import sharing as sharing_
 from etmem.analysis import threads as threads_
 from etmem.analysis.clock import clock
-from etmem.analysis.context import Account, Context, Finder, no_findings
+from etmem.analysis.context import Account, Context, Finder
 from etmem.analysis.descriptions import Descriptions
+from etmem.analysis.findings import findings
 from etmem.analysis.keys import Key, KeyBook
 from etmem.analysis.ledger import Ledger, byte_columns
 from etmem.analysis.lookup import I64
@@ -37,7 +38,7 @@ def summarize(
     *,
     descriptions: Descriptions | None = None,
     programs: Mapping[str, Program] | None = None,
-    find: Finder = no_findings,
+    find: Finder = findings,
 ) -> Summary:
     """The summary of one process's trace.
 
