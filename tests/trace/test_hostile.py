@@ -33,13 +33,17 @@ def use(trace: Trace) -> None:
     arenas(trace)
 
 
+def check(error: TraceError) -> None:
+    assert error.hint
+    assert "\n" not in error.message
+
+
 def survives(data: bytes) -> None:
     is_packed = data[:8] == packed.MAGIC
     try:
         use(packed.parse(np.frombuffer(data, np.uint8)) if is_packed else parse(data))
     except TraceError as error:
-        assert error.hint
-        assert "\n" not in error.message
+        check(error)
 
 
 def test_cut_anywhere_a_raw_trace_says_so() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from struct import Struct
 
 import numpy as np
 import pytest
@@ -72,9 +73,34 @@ def test_a_snapshot_in_parts_is_one(trace: Trace) -> None:
     assert snapshot.scanned
 
 
+def test_a_snapshot_that_was_started_over_is_what_was_read_last() -> None:
+    b = TraceBuilder()
+    for part, start in ((0, 4096), (2, 8192), (0, 12288), (3, 16384)):
+        record = layout.SNAPSHOT_PART.pack(1, part, 1, 0) + Struct("<3Q").pack(start, start + 4096, 8)
+        b._meta(layout.MetaType.SNAPSHOT_PAGES, record)
+    b.snapshot("inference")
+    assert b.trace().snapshots[0].pages[:, 0].tolist() == [12288, 16384]
+
+
+def test_a_snapshot_without_its_end_is_none() -> None:
+    b = TraceBuilder()
+    b._meta(layout.MetaType.SNAPSHOT_MAPS, layout.SNAPSHOT_PART.pack(1, 0, 4, 0) + b"text")
+    assert b.trace().snapshots == ()
+
+
 def test_the_clock_rises_in_both_columns(trace: Trace) -> None:
     assert (np.diff(trace.clock.astype(np.int64), axis=0) > 0).all()
     assert len(trace.clock) > len(trace.scopes)
+
+
+def test_a_chunk_without_a_time_is_no_point_of_the_clock() -> None:
+    b = TraceBuilder(chunk_bytes=256)
+    b.note("a", "b")
+    data = bytearray(b.to_bytes())
+    head = list(layout.CHUNK.unpack_from(data, layout.HEADER_BYTES))
+    head[3:5] = [1, 0]
+    data += layout.CHUNK.pack(*head).ljust(256, b"\0")
+    assert parse(bytes(data)).clock.tolist() == [[1, 1_001_000]]
 
 
 def test_events_of_all_threads_are_in_stamp_order(passes: Passes) -> None:

@@ -67,4 +67,5 @@ def sort(records: Records, spans: Spans, survey: Survey, passes: Passes) -> U32:
     stamps = stamps[by_stamp]
     if (stamps[1:] == stamps[:-1]).any():
         raise damaged("two events have one stamp")
-    return slots[by_stamp].astype(np.uint32)
+    order: U32 = slots[by_stamp].astype(np.uint32)
+    return order

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, TypeVar
 
 import numpy as np
@@ -222,15 +223,16 @@ class _Builder:
         return tuple(rows)
 
     def _parts(self, kind: MetaType) -> dict[int, bytes]:
-        parts: dict[int, list[tuple[int, bytes]]] = {}
+        """Numbers rise as parts are written; one that does not starts over, after a way of reading that failed."""
+        parts: dict[int, list[bytes]] = {}
+        last: dict[int, int] = {}
         for entry in self.entries[kind]:
-            parts.setdefault(entry.fields[0], []).append((entry.fields[1], entry.tail))
-        for snapshot, numbered in parts.items():
-            _unique(f"part of snapshot {snapshot}", iter(numbered))
-        return {
-            snapshot: b"".join(tail for _, tail in sorted(numbered, key=lambda part: part[0]))
-            for snapshot, numbered in parts.items()
-        }
+            snapshot, part, *_ = entry.fields
+            if part <= last.get(snapshot, -1) or snapshot not in parts:
+                parts[snapshot] = []
+            parts[snapshot].append(entry.tail)
+            last[snapshot] = part
+        return {snapshot: b"".join(tails) for snapshot, tails in parts.items()}
 
     def _segments(self) -> tuple[Segment, ...]:
         frees = _unique("segment free", ((e.fields[0], e) for e in self.entries[MetaType.SEGMENT_FREE]))
@@ -271,15 +273,13 @@ class _Builder:
         return ModuleRecord(entry.stamp, base, size, self._text(path), self._scope(scope), self._text(build_id))
 
     def _clock(self, points: list[tuple[int, int]]) -> U64:
-        """Threads take stamp and time one after the other: a point that goes back in time is left out."""
-        points = points + [
-            (entry.stamp, entry.fields[-1]) for kind in (MetaType.SCOPE_BEGIN, MetaType.SCOPE_END)
-            for entry in self.entries[kind]
-        ]  # fmt: skip
+        """Threads take stamp and time one after the other: a point that goes back in time is left out. So is
+        one without a time, of a chunk that was added to the file later."""
+        scopes = chain(self.entries[MetaType.SCOPE_BEGIN], self.entries[MetaType.SCOPE_END])
         rising: list[tuple[int, int]] = []
-        for point in sorted(points):
-            if not rising or (point[0] > rising[-1][0] and point[1] > rising[-1][1]):
-                rising.append(point)
+        for stamp, time_ns in sorted(points + [(entry.stamp, entry.fields[-1]) for entry in scopes]):
+            if time_ns and (not rising or (stamp > rising[-1][0] and time_ns > rising[-1][1])):
+                rising.append((stamp, time_ns))
         return np.array(rising, np.uint64).reshape(-1, 2)
 
 
