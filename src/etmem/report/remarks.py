@@ -8,6 +8,8 @@ from etmem.report.table import wrap
 from etmem.report.units import Scale, clean
 
 FIRST_SCREEN_FINDINGS = 3
+WORTH_SAYING = 0.01
+"""Share of a finding's bytes under which its saving is not said."""
 ADVICE_LIMIT = 600
 MESSAGE_LIMIT = 400
 
@@ -17,27 +19,28 @@ def finding_lines(summary: Summary, scale: Scale, width: int, limit: int | None)
     shown = summary.findings[:limit]
     if not shown:
         return []
-    code_width = max(15, *(len(finding.code.value) for finding in shown))
+    widths = max(15, *(len(f.code.value) for f in shown)), max(len(scale.with_unit(f.bytes)) for f in shown)
     lines = ["FINDINGS"]
     for number, finding in enumerate(shown, 1):
-        lines += _finding(number, finding, scale, width, code_width)
+        lines += _finding(number, finding, scale, width, widths)
     left = len(summary.findings) - len(shown)
     return [*lines, f"and {left} more: --full"] if left else lines
 
 
-def _finding(number: int, finding: Finding, scale: Scale, width: int, code_width: int) -> list[str]:
-    head = f"{number} {finding.code.value.ljust(code_width)}"
+def _finding(number: int, finding: Finding, scale: Scale, width: int, widths: tuple[int, int]) -> list[str]:
+    head = f"{number} {finding.code.value.ljust(widths[0])}"
     if finding.bytes:
-        head += f"  {scale.with_unit(finding.bytes)}"
+        head += f"  {scale.with_unit(finding.bytes).rjust(widths[1])}"
     return wrap(f"{head}  {clean(finding.advice, ADVICE_LIMIT)}{_saving(finding, scale)}", width, rest="  ")
 
 
 def _saving(finding: Finding, scale: Scale) -> str:
     """Said here only where the advice does not: a saving that is the finding's own bytes repeats nothing."""
-    if finding.saving_bytes is None or "save" in finding.advice.lower():
+    saving = finding.saving_bytes
+    if saving is None or saving < WORTH_SAYING * finding.bytes or "save" in finding.advice.lower():
         return ""
     word = {Certainty.EXACT: "saves", Certainty.ESTIMATED: "saves about", Certainty.POSSIBLE: "may save"}
-    return f" ({word[finding.certainty]} {scale.plain(finding.saving_bytes)})"
+    return f" ({word[finding.certainty]} {scale.with_unit(saving)})"
 
 
 def explain_hint(finding: Finding) -> str:
