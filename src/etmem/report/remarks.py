@@ -35,7 +35,7 @@ def _finding(number: int, finding: Finding, scale: Scale, width: int, widths: tu
 
 
 def _saving(finding: Finding, scale: Scale) -> str:
-    """Said here only where the advice does not: a saving that is the finding's own bytes repeats nothing."""
+    """Said here only where the advice does not say it."""
     saving = finding.saving_bytes
     if saving is None or saving < WORTH_SAYING * finding.bytes or "save" in finding.advice.lower():
         return ""
