@@ -41,6 +41,12 @@ def loaded_plans(context: Context) -> Iterator[tuple[int, Plan]]:
             yield program, plan
 
 
+def settled_stamp(context: Context) -> int:
+    """The end of the last inference, or of the last load where none ran."""
+    loads = [span.end for span in context.spans_of(PhaseKind.METHOD_LOAD, PhaseKind.PROGRAM_LOAD)]
+    return context.peak_stamps.get("steady", max(loads, default=context.last_stamp))
+
+
 def live_rows(context: Context, stamp: int, category: Category) -> I64:
     """Rows of the delegates' blocks of one category that are live at a stamp."""
     rows = context.rows(category=category)

@@ -9,7 +9,7 @@ import numpy as np
 
 from etmem.analysis.findings_common import bytes_by_key, mib, peak_bytes, plural, total_bytes, worth_a_remark
 from etmem.analysis.owners import allocation_functions, function_name
-from etmem.delegates import descriptions
+from etmem.delegates import Description
 from etmem.model.summary import Finding
 from etmem.model.words import EXECUTORCH, Category, Certainty, FindingCode, PhaseKind, delegate
 
@@ -82,11 +82,13 @@ def indirection_buffers(context: Context) -> tuple[Finding, ...]:
         return ()
     live = context.ledger.live(stamp)
     found = []
-    for backend, description in descriptions().items():
+    for backend, description in context.descriptions.items():
+        if not isinstance(description, Description):
+            continue
         rows = context.rows(owner=delegate(backend), category=Category.OPERATOR_BUFFERS)
         rows = rows[live[rows]]
         tables: dict[str, list[int]] = defaultdict(list)
-        functions = allocation_functions(context.trace, context.blocks, rows)
+        functions = allocation_functions(context.events, context.blocks, rows)
         for row, number in zip(rows.tolist(), functions.tolist(), strict=True):
             operator = description.operator(context.call_stack(row), function_name(number)) or ""
             kind = next((kind for kind in _POINTER_TABLES if operator.startswith(kind)), None)

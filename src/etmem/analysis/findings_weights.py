@@ -7,8 +7,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from etmem.analysis.findings_common import bytes_by_key, live_rows, mib, plural, total_bytes, worth_a_remark
-from etmem.delegates import descriptions
+from etmem.analysis.findings_common import (
+    bytes_by_key,
+    live_rows,
+    mib,
+    plural,
+    settled_stamp,
+    total_bytes,
+    worth_a_remark,
+)
+from etmem.delegates import Description
 from etmem.model.summary import Finding
 from etmem.model.words import Category, Certainty, FindingCode, delegate
 from etmem.trace.tables import SegmentType
@@ -18,6 +26,7 @@ if TYPE_CHECKING:
 
     from etmem.analysis.context import Context
     from etmem.analysis.scopes import Instance
+    from etmem.trace.tables import Segment
 
 _PARTS = 3
 """Into how many delegates the advice of double_weights splits the one that sets the peak."""
@@ -28,18 +37,21 @@ _LEAST_PACKED = 4096
 
 
 def double_weights(context: Context) -> tuple[Finding, ...]:
-    """The originals that are live at the load peak beside what the same delegate has packed from them."""
+    """The originals that are live at the load peak beside what the same delegate has packed from them.
+
+    Those that stay for good are another finding's: smaller delegates would not free them earlier.
+    """
     if context.peaks.load is None:
         return ()
     stamp = context.peak_stamps["load"]
-    originals = bytes_by_key(context, live_rows(context, stamp, Category.ORIGINAL_WEIGHTS))
     packers = bytes_by_key(context, live_rows(context, stamp, Category.PACKED_WEIGHTS))
     packed = {(key.owner, key.instance) for key in packers}
     found: dict[str, dict[Instance, int]] = defaultdict(dict)
-    for key, count in originals.items():
+    for instance in context.instances:
+        owner, live = delegate(instance.backend), sum(weight.bytes for weight in _released(context, instance, stamp))
         # What a weight cache packs belongs to no instance.
-        if key.instance is not None and packed & {(key.owner, key.instance), (key.owner, None)}:
-            found[key.owner][key.instance] = count
+        if live and packed & {(owner, instance), (owner, None)}:
+            found[owner][instance] = live
     moment = context.peaks.load.moment
     return tuple(
         _double_weights(context, owner, sizes, moment.private_bytes + moment.file_bytes)
@@ -52,7 +64,7 @@ def _double_weights(context: Context, owner: str, sizes: dict[Instance, int], pe
     largest = max(sizes, key=lambda instance: sizes[instance])
     alone = sum(instance.backend == largest.backend for instance in context.instances) == 1
     name = f"{largest.backend}[{largest.index}]" if alone else largest.label
-    weights = _weights_of(context, largest)
+    weights = [weight.bytes for weight in _released(context, largest, context.peak_stamps["load"])]
     saving = sum(weights) - largest_part(weights, _PARTS)
     advice = f"original and packed copies live together until {name} ends its init. "
     if saving > _LEAST_GAIN * sum(weights):
@@ -100,18 +112,19 @@ def packed_twice(context: Context) -> tuple[Finding, ...]:
             again[instance.backend] += duplicate
             holders[instance.backend] += [*(other for other in earlier if packed[other] & duplicate), instance]
     return tuple(
-        _packed_twice(backend, sizes, list(dict.fromkeys(holders[backend])))
+        _packed_twice(context, backend, sizes, list(dict.fromkeys(holders[backend])))
         for backend, sizes in again.items()
         if worth_a_remark(context, _sum(sizes))
     )
 
 
-def _packed_twice(backend: str, sizes: Counter[int], holders: list[Instance]) -> Finding:
+def _packed_twice(context: Context, backend: str, sizes: Counter[int], holders: list[Instance]) -> Finding:
     count = _sum(sizes)
     methods = list(dict.fromkeys(instance.method for instance in holders))
     who = f"{', '.join(methods[:-1])} and {methods[-1]} each" if len(methods) > 1 else f"{len(holders)} delegates each"
-    description = descriptions().get(backend)
-    options = [share for share in (description.shares if description else ()) if share.object == "weight_cache"]
+    description = context.descriptions.get(backend)
+    shares = description.shares if isinstance(description, Description) else ()
+    options = [share for share in shares if share.object == "weight_cache"]
     how = f"; {backend}:{options[0].option}=true packs them once" if options else ""
     return Finding(
         code=FindingCode.PACKED_TWICE,
@@ -125,11 +138,8 @@ def _packed_twice(backend: str, sizes: Counter[int], holders: list[Instance]) ->
 
 
 def original_kept(context: Context) -> tuple[Finding, ...]:
-    """Originals that are still there at the end of the last inference."""
-    stamp = context.peak_stamps.get("steady")
-    if stamp is None:
-        return ()
-    rows = live_rows(context, stamp, Category.ORIGINAL_WEIGHTS)
+    """Originals that are still there when all is loaded and run."""
+    rows = live_rows(context, settled_stamp(context), Category.ORIGINAL_WEIGHTS)
     owners = np.array([key.owner for key in context.keys])[context.ledger.code[rows]]
     found = []
     for owner in dict.fromkeys(owners.tolist()):
@@ -183,10 +193,15 @@ def _runs(weights: Sequence[int], limit: int) -> int:
     return runs
 
 
-def _weights_of(context: Context, instance: Instance) -> list[int]:
-    """The bytes of an instance's named weights, in the order in which it loads them."""
-    named = context.segments.of(instance, SegmentType.NAMED)
-    return [segment.bytes for segment, _ in sorted(named, key=lambda entry: entry[0].stamp)]
+def _released(context: Context, instance: Instance, stamp: int) -> list[Segment]:
+    """The weights and the blob of an instance that are live at a stamp and gone at the end, in the order loaded.
+
+    Their bytes are the file's: the mappings around them are whole pages.
+    """
+    loaded = context.segments.of(instance, SegmentType.NAMED, SegmentType.BACKEND)
+    live, kept = context.ledger.live(stamp), context.ledger.live(settled_stamp(context))
+    held = [segment for segment, row in loaded if row >= 0 and live[row] and not kept[row]]
+    return sorted(held, key=lambda segment: segment.stamp)
 
 
 def _sum(sizes: Counter[int]) -> int:

@@ -116,10 +116,15 @@ def _mutable(plan: Plan, instructions: tuple[Instruction, ...]) -> Iterator[int]
         fresh = [value for value in values if value not in known and _planned(plan, value)]
         if isinstance(instruction, KernelCall):
             outputs = written(plan, instruction)
-            yield from (value for value in fresh if value not in outputs)
+            yield from (value for value in fresh if value not in outputs or _in_place(plan, instruction, value))
             if plan.operators[instruction.operator].name.endswith("::copy_"):
                 yield from (value for value in outputs if value not in plan.inputs)
         known.update(values)
+
+
+def _in_place(plan: Plan, call: KernelCall, value: int) -> bool:
+    """Whether a kernel reads what it writes. An output that is not read is passed twice, at the end."""
+    return plan.tensor(call.args[-1]) is not None and value in call.args[:-2]
 
 
 def _planned(plan: Plan, value: int) -> bool:
