@@ -10,6 +10,7 @@ namespace {
 using etmem::format::Event;
 
 constexpr uint64_t kLive = UINT64_MAX;
+constexpr uint64_t kAhead = 16;
 constexpr uint64_t kNoRow = UINT64_MAX;
 constexpr uint64_t kMaxStamp = uint64_t{1} << 62;
 constexpr uint64_t kSizeMask = (uint64_t{1} << 48) - 1;
@@ -68,6 +69,9 @@ class Table {
     ++used_;
     return true;
   }
+
+  /* Most of the time is waiting for a slot: asked for some events ahead, it is there. */
+  void prefetch(uint64_t key) const { __builtin_prefetch(&slots_[home(key)], 1); }
 
   void erase(Slot* slot) {
     uint64_t hole = static_cast<uint64_t>(slot - slots_);
@@ -298,6 +302,7 @@ int etmem_match_feed(EtmemMatch* match, const EtmemColumns* columns, uint64_t co
   ThreadState* thread = nullptr;
   for (uint64_t i = 0; i < count; ++i) {
     ++match->position;
+    if (i + kAhead < count) match->live.prefetch(in.address[i + kAhead]);
     const uint8_t kind = in.kind[i];
     if (kind == etmem::format::kAlloc) {
       if (blocks->count == blocks->capacity) return ETMEM_READ_CAPACITY;

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from itertools import pairwise
 
 import numpy as np
 
 from etmem.trace.events import COLUMNS
 from etmem.trace.mappings import Row, follow, is_mapping
 from etmem.trace.native import passes
-from etmem.trace.passes import HeapBlocks, Passes
+from etmem.trace.passes import Column, HeapBlocks, Passes
 from etmem.trace.tables import BlockKind, Blocks, EventKind, Events, Trace
 
 
@@ -45,15 +46,24 @@ def blocks(trace: Trace, use: Passes | None = None) -> tuple[Blocks, BlockStats]
     return _together(heap, rows), stats
 
 
+def _insert(column: Column, places: list[int], values: list[int]) -> Column:
+    """``numpy.insert`` looks at each row of the column; copying what is between the few places does not."""
+    added = np.array(values, column.dtype)
+    pieces = [column[: places[0]]]
+    for at, (place, following) in enumerate(pairwise([*places, len(column)])):
+        pieces += (added[at : at + 1], column[place:following])
+    return np.concatenate(pieces)
+
+
 def _together(heap: HeapBlocks, rows: Sequence[Row]) -> Blocks:
     """Column by column, so that at most one of them is there twice."""
     pieces = [row.piece for row in rows]
-    columns = {
+    columns: dict[str, list[int]] = {
         "begin": [piece.begin for piece in pieces],
         "end": [row.end for row in rows],
         "address": [piece.start for piece in pieces],
         "bytes": [piece.end - piece.start for piece in pieces],
-        "kind": [row.kind for row in rows],
+        "kind": [int(row.kind) for row in rows],
         "scope": [piece.scope for piece in pieces],
         "stack": [piece.stack for piece in pieces],
         "thread": [piece.thread for piece in pieces],
@@ -66,6 +76,5 @@ def _together(heap: HeapBlocks, rows: Sequence[Row]) -> Blocks:
     del heap
     if rows:
         for name, values in columns.items():
-            column = held.pop(name)
-            held[name] = np.insert(column, places, np.array(values, column.dtype))
+            held[name] = _insert(held.pop(name), places.tolist(), values)
     return Blocks(**{column.name: held[column.name] for column in fields(Blocks)})
