@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etmem.analysis.residency import Coverage
+from etmem.analysis.coverage import Coverage, union
 from etmem.model.summary import Balance
 from etmem.model.words import EXECUTORCH, IssueCode, Source
 from etmem.trace.tables import SegmentType
@@ -74,6 +74,16 @@ def test_the_programs_file_and_files_of_the_application() -> None:
     resident = pages((0x20_0000, 0x20_3000), (0x30_0000, 0x30_1000), (0x40_0000, 0x40_1000), (0x50_0000, 0x50_1000))
     found = balance(world, 6 * PAGE, text, resident)
     assert lines(found) == {"program file": 4 * PAGE, "host": PAGE, "other libraries": PAGE}
+
+
+def test_a_delegates_cache_file_is_the_delegates() -> None:
+    world = World()
+    with world.method_load(), world.init():
+        world.map(0x20_0000, 4 * PAGE, path="/packed.cache")
+    found = balance(
+        world, 2 * PAGE, maps((0x20_0000, 0x20_4000, "rw-s", "/packed.cache")), pages((0x20_0000, 0x20_2000))
+    )
+    assert lines(found) == {"delegate:XnnpackBackend": 2 * PAGE}
 
 
 def test_libraries_with_their_zeroed_data() -> None:
@@ -187,13 +197,13 @@ def test_the_zero_page_and_the_kernels_own_are_not_resident() -> None:
     assert lines(found) == {EXECUTORCH: PAGE, "other libraries": PAGE}
 
 
-def test_a_byte_of_two_blocks_is_counted_once() -> None:
+def test_a_block_inside_another_has_taken_its_place() -> None:
     world = World()
     world.map(0x20_0000, 2 * PAGE)
     with world.method_load():
         world.alloc(0x20_0800, PAGE)  # the mapping's munmap was not seen
     found = balance(world, 2 * PAGE, maps((0x20_0000, 0x20_2000, "rw-p", "")), pages((0x20_0000, 0x20_2000)))
-    assert sum(lines(found).values()) == 2 * PAGE
+    assert lines(found) == {"host": 0x800, EXECUTORCH: PAGE, "retained by malloc": 0x800}
 
 
 def test_which_snapshots() -> None:
@@ -250,3 +260,14 @@ def test_coverage_counts_bytes(one: list[tuple[int, int]], other: list[tuple[int
     asked = set(range(start, start + size))
     assert first.between(*span).tolist() == [len(first_bytes & asked)]
     assert first.within(second).between(*span).tolist() == [len(first_bytes & second_bytes & asked)]
+    assert first.outside(second).between(*span).tolist() == [len((first_bytes - second_bytes) & asked)]
+    assert first.total == len(first_bytes)
+
+
+@given(RANGES)
+def test_a_union_is_disjoint(ranges: list[tuple[int, int]]) -> None:
+    starts = np.array([start for start, _ in ranges], np.int64)
+    ends = np.array([start + size for start, size in ranges], np.int64)
+    found = union(starts, ends)
+    assert (found.ends[:-1] <= found.starts[1:]).all()
+    assert {byte for a, b in zip(found.starts, found.ends, strict=True) for byte in range(a, b)} == coverage(ranges)[1]

@@ -80,6 +80,17 @@ def test_who_frees_anothers_block_to_make_it_larger_shares_it(named_frames: Fram
     assert filed(found, 0x2000)[1] is None
 
 
+def test_an_address_that_another_takes_is_no_free(named_frames: Frames) -> None:
+    world = World()
+    load(world, 2)
+    with world.inference():
+        for index in (0, 1):
+            with world.execute(index):
+                world.packed(0x1000, 100, WORKSPACE)
+    _, shared = partners(world, named_frames)
+    assert not any(shared.values())
+
+
 def test_with_a_workspace_per_program_the_nearest_is_used(named_frames: Frames) -> None:
     world = World()
     load(world, 2, program=1)

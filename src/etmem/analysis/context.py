@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from etmem.analysis.descriptions import Descriptions
-from etmem.analysis.events import events_at
 from etmem.analysis.heaps import Extents
 from etmem.analysis.keys import Key
 from etmem.analysis.ledger import Ledger
@@ -25,7 +24,7 @@ from etmem.analysis.symbols import Symbolizer
 from etmem.analysis.threads import Attributed, Threads
 from etmem.model.summary import Arena, DelegateInfo, Finding, Moment, Peaks, Phase
 from etmem.model.words import Category, PhaseKind
-from etmem.trace.tables import BlockKind, Blocks, DelegateStage, EventKind, Scope, SegmentType, Trace
+from etmem.trace.tables import Blocks, DelegateStage, Events, Scope, SegmentType, Trace
 
 if TYPE_CHECKING:
     from etmem.program import Program
@@ -51,6 +50,8 @@ class Account:
     """By path; empty where the files could not be read."""
     table: ScopeTable
     threads: Threads
+    events: Events
+    """Of all events, those that made a mapping, that allocated or freed a delegate's block, and all of heaps."""
     who: Attributed
     """Whose work each block's allocation was, and in which phase."""
     extents: Extents
@@ -58,6 +59,8 @@ class Account:
     ownership: Ownership
     sharing: Sharing
     ledger: Ledger
+    fresh: npt.NDArray[np.bool_]
+    """Blocks that were allocated as they are: not what a partial munmap or mprotect left of another."""
     spans: tuple[Span, ...]
     """All phases by begin, as in ``Summary.phases``."""
     last_stamp: int
@@ -76,19 +79,6 @@ class Account:
     def instances(self) -> tuple[Instance, ...]:
         """All delegate instances, by their first scope."""
         return self.table.instances
-
-    @cached_property
-    def fresh(self) -> npt.NDArray[np.bool_]:
-        """Blocks that were allocated as they are: not what a partial munmap or mprotect left of another."""
-        fresh = (self.private_bytes > 0) | (self.file_bytes > 0)
-        mapped = np.flatnonzero(fresh & (self.blocks.kind != BlockKind.HEAP))
-        made_by = events_at(self.trace.events, self.blocks.begin[mapped])
-        start = self.blocks.address[mapped]
-        # What is left of a cut mapping never holds the address that the cut began at.
-        holds = (start <= made_by.address) & (made_by.address < start + self.blocks.bytes[mapped])
-        is_break = made_by.kind == EventKind.BREAK
-        fresh[mapped] = np.where(is_break, made_by.size < 1 << 47, holds)
-        return fresh
 
     @property
     def private_bytes(self) -> I64:

@@ -1,31 +1,39 @@
-"""Single events out of many."""
+"""Single events out of millions."""
 
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from etmem.trace.tables import U64, Events
+from etmem.trace.tables import U64, EventKind, Events
 
 
-def events_at(events: Events, stamps: U64) -> Events:
-    """The events with these stamps, one row per stamp in the order given. Every stamp must be an event's.
+def pick(events: Events, stamps: U64) -> Events:
+    """The events with these stamps and all events of heaps, in stamp order.
 
-    Takes the events batch by batch: a column of all of them may be larger than all the rest.
+    One pass, batch by batch: the events of a packed trace are decoded as they go by.
     """
     wanted = np.unique(stamps)
+    parts = [_pick(batch, wanted) for batch in events.batches() if len(batch)]
     names = [column.name for column in fields(Events)]
-    parts: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in names}
-    if len(wanted):
-        for batch in events.batches():
-            here = wanted[np.searchsorted(wanted, batch.stamp[0]) : np.searchsorted(wanted, batch.stamp[-1], "right")]
-            if len(here):
-                rows = np.searchsorted(batch.stamp, here)
-                for name in names:
-                    parts[name].append(getattr(batch, name)[rows])
-    place = np.searchsorted(wanted, stamps)
-    empty = np.empty(0, np.uint64)
-    return Events(**{name: np.concatenate(found or [empty])[place] for name, found in parts.items()})
+    if not parts:
+        return events
+    return Events(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
+
+
+def events_at(picked: Events, stamps: U64) -> Events:
+    """The events with these stamps, one row per stamp in the order given; all must have been picked."""
+    return _rows(picked, np.searchsorted(picked.stamp, stamps))
+
+
+def _pick(batch: Events, wanted: U64) -> Events:
+    here = wanted[np.searchsorted(wanted, batch.stamp[0]) : np.searchsorted(wanted, batch.stamp[-1], "right")]
+    place = np.searchsorted(batch.stamp, here)
+    keep = batch.kind >= EventKind.HEAP_ALLOC
+    keep[place[batch.stamp[place] == here]] = True
+    return _rows(batch, np.flatnonzero(keep))
+
+
+def _rows(events: Events, rows: np.typing.NDArray[np.intp]) -> Events:
+    return Events(**{column.name: getattr(events, column.name)[rows] for column in fields(Events)})

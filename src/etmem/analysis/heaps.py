@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from etmem.analysis.lookup import I64, containing
 from etmem.analysis.threads import Threads
 from etmem.trace.arenas import Arena, arenas
-from etmem.trace.tables import NEVER, U32, U64, BlockKind, Blocks, EventKind, Trace
+from etmem.trace.tables import NEVER, U32, U64, BlockKind, Blocks, EventKind, Events, Trace
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,9 @@ Columns = list[npt.NDArray[Any]]
 _NOTHING: Columns = [np.empty(0, kind) for kind in (np.uint64,) * 4 + (np.uint32,) * 3]
 
 
-def extents(trace: Trace, threads: Threads) -> Extents:
-    found = [_extents(arena) for _, arena in sorted(arenas(trace).items())]
+def extents(trace: Trace, events: Events, threads: Threads) -> Extents:
+    """``events`` have all of the heaps' own."""
+    found = [_extents(arena) for _, arena in sorted(arenas(replace(trace, events=events)).items())]
     columns: Columns = [np.concatenate(parts) for parts in zip(*found, strict=True)] if found else _NOTHING
     begin, end, address, size, heap, scope, thread = (column[np.argsort(columns[0])] for column in columns)
     who = threads.attribute(scope, thread, begin)
@@ -63,7 +64,8 @@ def with_reported(blocks: Blocks, extents: Extents) -> Blocks:
 
     def column(old: npt.NDArray[Any], new: npt.NDArray[Any] | int) -> npt.NDArray[Any]:
         added = np.broadcast_to(np.asarray(new, old.dtype), len(lost))
-        return np.concatenate([old, added])[order]
+        whole: npt.NDArray[Any] = np.concatenate([old, added])[order]
+        return whole
 
     return Blocks(
         begin=begin[order],

@@ -29,7 +29,7 @@ from etmem.analysis.segments import Segments
 from etmem.analysis.symbols import Symbolizer
 from etmem.analysis.threads import Attributed
 from etmem.model.words import EXECUTORCH, HOST, Category, delegate, is_counted
-from etmem.trace.tables import Blocks, EventKind, Scope, ScopeKind, Trace
+from etmem.trace.tables import Blocks, EventKind, Events, Scope, ScopeKind, Trace
 
 I32 = npt.NDArray[np.int32]
 
@@ -57,6 +57,7 @@ class Ownership:
 
 def assign(
     trace: Trace,
+    events: Events,
     blocks: Blocks,
     who: Attributed,
     table: ScopeTable,
@@ -66,10 +67,10 @@ def assign(
     descriptions: Descriptions,
     symbolizer: Symbolizer,
 ) -> Ownership:
-    """Files every block under a key. ``who`` has one row per block."""
+    """Files every block under a key. ``who`` has one row per block; ``events`` are the picked ones."""
     book = KeyBook()
     code = _by_scope(table, book)[who.scope]
-    shared = _by_stack(trace, blocks, who, table, descriptions, symbolizer, book, code)
+    shared = _by_stack(trace, events, blocks, who, table, descriptions, symbolizer, book, code)
     for row, key in segments.block_keys().items():
         code[row] = book.code(key)
     _by_heap(trace, blocks, extents, book, code)
@@ -115,6 +116,7 @@ def _in_instruction(scope: Scope | None, table: ScopeTable) -> bool:
 
 def _by_stack(
     trace: Trace,
+    events: Events,
     blocks: Blocks,
     who: Attributed,
     table: ScopeTable,
@@ -130,7 +132,7 @@ def _by_stack(
         description = descriptions.get(backend)
         if description is None:
             continue
-        functions = allocation_functions(trace, blocks, rows)
+        functions = allocation_functions(events, blocks, rows)
         for group, (stack, function) in _distinct(rows, blocks.stack[rows], functions):
             symbols = symbolizer.stack(trace.stacks.get(stack, ()))
             category = description.category(symbols, function)
@@ -174,9 +176,9 @@ def _distinct(rows: I64, stacks: npt.NDArray[np.uint32], functions: I64) -> list
 _MMAP = 255
 
 
-def allocation_functions(trace: Trace, blocks: Blocks, rows: I64) -> I64:
+def allocation_functions(events: Events, blocks: Blocks, rows: I64) -> I64:
     """The number of the function that allocated each block."""
-    made_by = events_at(trace.events, blocks.begin[rows])
+    made_by = events_at(events, blocks.begin[rows])
     return np.where(made_by.kind == EventKind.ALLOC, made_by.flags, _MMAP).astype(np.int64)
 
 

@@ -28,7 +28,7 @@ from etmem.analysis.scopes import Instance, ScopeTable, end_of
 from etmem.analysis.segments import Segments
 from etmem.analysis.threads import Attributed, Threads
 from etmem.model.words import Category
-from etmem.trace.tables import NEVER, Blocks, DelegateStage, SegmentType, Trace
+from etmem.trace.tables import NEVER, Blocks, DelegateStage, EventKind, Events, SegmentType
 
 WEIGHT_CACHE = "weight_cache"
 
@@ -59,7 +59,7 @@ class Sharing:
 
 
 def resolve(
-    trace: Trace,
+    events: Events,
     blocks: Blocks,
     who: Attributed,
     threads: Threads,
@@ -75,7 +75,7 @@ def resolve(
         if one.name == WEIGHT_CACHE:
             groups = _cache_groups(one, table, owner, blocks, ownership, segments)
         else:
-            groups = _Evidence(trace, blocks, threads, rows, owner).groups(_of_backend(table, one.backend))
+            groups = _Evidence(events, blocks, threads, rows, owner).groups(_of_backend(table, one.backend))
         for index in list(groups.parent):
             partners[index] |= groups.members(index) - {index}
         several = np.array([len(groups.members(index)) > 1 for index in owner.tolist()], np.bool_)
@@ -115,7 +115,7 @@ def _packed_outside(one: SharedObject, instance: Instance, blocks: Blocks, held:
 
 @dataclass(frozen=True)
 class _Evidence:
-    trace: Trace
+    events: Events
     blocks: Blocks
     threads: Threads
     rows: I64
@@ -138,9 +138,11 @@ class _Evidence:
         freers = np.full(len(self.rows), -1, np.int64)
         ends = self.blocks.end[self.rows]
         freed = ends != NEVER
-        events = events_at(self.trace.events, ends[freed])
+        events = events_at(self.events, ends[freed])
         scopes = self.threads.attribute(events.scope, events.thread, events.stamp).scope
-        freers[freed] = self.threads.table.instance[scopes]
+        # A block that merely vanished ends where another takes its address: that says nothing.
+        told = (events.kind == EventKind.FREE) | (events.kind == EventKind.UNMAP)
+        freers[freed] = np.where(told, self.threads.table.instance[scopes], -1)
         return [int(freer) for freer in freers]
 
     def _join_user(self, index: int, groups: _Groups) -> None:

@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from etmem.analysis import arenas, balance, delegates, heaps, issues, modules, owners, peaks, phases, scopes
 from etmem.analysis import segments as segments_
@@ -15,6 +16,7 @@ from etmem.analysis import threads as threads_
 from etmem.analysis.clock import clock
 from etmem.analysis.context import Account, Context, Finder
 from etmem.analysis.descriptions import Descriptions
+from etmem.analysis.events import events_at, pick
 from etmem.analysis.findings import findings
 from etmem.analysis.keys import Key, KeyBook
 from etmem.analysis.ledger import Ledger, byte_columns
@@ -23,10 +25,11 @@ from etmem.analysis.options import SummaryOptions
 from etmem.analysis.owners import I32
 from etmem.analysis.programs import programs as program_rows
 from etmem.analysis.symbols import Symbolizer
+from etmem.analysis.threads import Threads
 from etmem.analysis.timeline import Window
 from etmem.model.summary import Moment, Peak, Peaks, Phase, Summary
 from etmem.trace.blocks import blocks as all_blocks
-from etmem.trace.tables import Blocks, Trace
+from etmem.trace.tables import NEVER, U64, BlockKind, Blocks, EventKind, Events, Trace
 
 if TYPE_CHECKING:
     from etmem.program import Program
@@ -53,20 +56,24 @@ def account(
 ) -> Account:
     """Files every block that lives in or after the first phase under its owner."""
     table = scopes.resolve(trace.scopes)
-    last_stamp = _last_stamp(trace)
+    threads = threads_.resolve(trace, table)
+    everything = all_blocks(trace)[0]
+    last_stamp = _last_stamp(trace, everything)
     spans = phases.spans(table.phases(), last_stamp)
     window = Window(spans[0].begin, max(span.end for span in spans)) if spans else Window(0, last_stamp)
-    threads = threads_.resolve(trace, table)
-    extents = heaps.extents(trace, threads)
-    blocks = heaps.with_reported(_relevant(all_blocks(trace)[0], window.since), extents)
+    seen = _relevant(everything, window.since if spans else int(NEVER))
+    del everything
+    events = pick(trace.events, _telling_stamps(seen, threads))
+    extents = heaps.extents(trace, events, threads)
+    blocks = heaps.with_reported(seen, extents)
     who = threads.attribute(blocks.scope, blocks.thread, blocks.begin)
     segments = segments_.resolve(trace, blocks, table)
     symbolizer = Symbolizer(modules.code_map(trace))
     ownership = owners.assign(
-        trace, blocks, who, table,
+        trace, events, blocks, who, table,
         extents=extents, segments=segments, descriptions=descriptions, symbolizer=symbolizer,
     )  # fmt: skip
-    sharing = sharing_.resolve(trace, blocks, who, threads, ownership, segments)
+    sharing = sharing_.resolve(events, blocks, who, threads, ownership, segments)
     keys, code = _without_instance(ownership.keys, ownership.code, sharing.rows)
     private, file = byte_columns(blocks)
     return Account(
@@ -74,6 +81,7 @@ def account(
         options=options,
         programs=programs,
         table=table,
+        events=events,
         threads=threads,
         who=who,
         extents=extents,
@@ -81,6 +89,7 @@ def account(
         ownership=ownership,
         sharing=sharing,
         ledger=Ledger(blocks, keys, code, private, file, window, clock(trace)),
+        fresh=_fresh(events, blocks, (private > 0) | (file > 0)),
         spans=spans,
         last_stamp=last_stamp,
         descriptions=descriptions,
@@ -118,12 +127,33 @@ def summary(context: Context, find: Finder) -> Summary:
     )
 
 
-def _last_stamp(trace: Trace) -> int:
-    """No stamp of the trace is larger."""
+def _last_stamp(trace: Trace, blocks: Blocks) -> int:
+    """No stamp that matters is larger."""
     last = [scope.end_stamp or scope.begin_stamp for scope in trace.scopes.values()]
-    last += [int(batch.stamp[-1]) for batch in trace.events.batches() if len(batch)]
+    last += [int(blocks.begin.max(initial=0)), int(blocks.end[blocks.end != NEVER].max(initial=0))]
     last += [row.stamp for rows in (trace.claims, trace.segments, trace.rss, trace.snapshots) for row in rows]
     return max(last, default=0)
+
+
+def _telling_stamps(blocks: Blocks, threads: Threads) -> U64:
+    """The events that tell more of a block than the block does: how a mapping came to be, which function
+    allocated inside a delegate, and who freed that."""
+    scope = threads.attribute(blocks.scope, blocks.thread, blocks.begin).scope
+    inside = threads.table.delegate[scope] != 0
+    mapped = blocks.kind != BlockKind.HEAP
+    return np.concatenate([blocks.begin[inside | mapped], blocks.end[inside & (blocks.end != NEVER)]])
+
+
+def _fresh(events: Events, blocks: Blocks, counts: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    fresh = counts.copy()
+    mapped = np.flatnonzero(counts & (blocks.kind != BlockKind.HEAP))
+    made_by = events_at(events, blocks.begin[mapped])
+    start = blocks.address[mapped]
+    # What is left of a cut mapping never holds the address that the cut began at.
+    holds = (start <= made_by.address) & (made_by.address < start + blocks.bytes[mapped])
+    is_break = made_by.kind == EventKind.BREAK
+    fresh[mapped] = np.where(is_break, made_by.size < 1 << 47, holds)
+    return fresh
 
 
 def _relevant(blocks: Blocks, since: int) -> Blocks:
