@@ -10,6 +10,7 @@ from elftools.elf.elffile import ELFFile
 
 from etmem.delegates import descriptions, parse, stack_backends
 from etmem.delegates.description import FUNCTION_GROUPS
+from etmem.delegates.indirection import Indirection, indirection
 from etmem.model.errors import InputError
 from etmem.model.words import Category
 
@@ -113,6 +114,23 @@ def test_libraries_by_file_name():
     assert not descriptions()["XnnpackBackend"].owns_library("/usr/lib/libc.so.6")
 
 
+@pytest.mark.parametrize(("isa", "size"), [("avx512", 4_718_952), ("avx2", 4_718_880), ("neon", 4_718_736)])
+def test_tables_of_pointers(isa, size):
+    """3x3 convolutions of 256x256, measured on each instruction set."""
+    tile = descriptions()["XnnpackBackend"].tiles[isa]
+    found = Indirection(256, 256, 9)
+    assert found.pointers(tile) * 8 == size
+    assert indirection(size // 8, tile, [(256, 256), (1, 32)]) == found
+    assert indirection(size // 8, tile, [(512, 512)]) == found
+    assert indirection(size // 8 + 1, tile, [(256, 256)]) is None
+    assert indirection(size // 8, tile, []) is None
+
+
+def test_a_size_that_two_convolutions_have_is_not_explained():
+    """36 taps' worth: a 2x2 window on 3x3 outputs, and a 3x3 window on 2x2 outputs."""
+    assert indirection(36, 1, [(3, 3), (2, 2)]) is None
+
+
 def test_function_groups_do_not_overlap():
     names = [name for group in FUNCTION_GROUPS.values() for name in group]
     assert len(names) == len(set(names))
@@ -138,6 +156,7 @@ def test_the_form_of_a_description():
         ("symbol = 'f'", "symbol = 'f'\nsymbols = 'g'", "b.toml: rules[0]: unknown field 'symbols'"),
         ("symbol = 'f'", "symbol = 'f'\nobject = 3", "rules[0]: object has to be a string"),
         ('reason = "no"', "", "b.toml: dry: reason is missing"),
+        ("[dry]", "[tiles]\navx2 = 0\n[dry]", "b.toml: tiles has to be a table of positive numbers"),
     ],
 )
 def test_errors_name_the_file_and_the_field(old, new, words):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from etmem.analysis.findings_inference import first_inference_grows, indirection_buffers
+from etmem.program import read
 from tests.analysis.worlds import XNN, World
+from tests.models.registry import model_path
 
 KIB = 1024
 POSIX_MEMALIGN, REALLOC = 4, 2
@@ -67,4 +69,24 @@ def test_pointer_tables_of_convolutions(told):
     (found,) = indirection_buffers(told(ran()))
     assert (found.owner, found.bytes) == (XNN, 200 * KIB)
     assert found.detail == {"blocks": 2, "sizes": [[100 * KIB, 2]]}
-    assert "2 convolutions, 102,400 B each (12,800 pointers)" in found.advice
+    assert found.advice.startswith("2 convolutions, 102,400 B each: ceil(H*W/tile)*tile")
+
+
+def test_the_size_of_a_table_is_explained(told):
+    """GIVEN the tables of convs on AVX-512 THEN the advice says of what shape they are, and how large elsewhere."""
+    program = read(model_path("convs"))
+    world = World()
+    world.note("program.1.path", str(program.path))
+    with world.program_load():
+        pass
+    with world.method_load(), world.init():
+        pass
+    with world.inference(0), world.execute():
+        for index in range(6):
+            world.packed(0x100_0000 * (index + 1), 4_718_952, "xnn_reshape_convolution2d_nhwc_f32", function=REALLOC)
+    (found,) = indirection_buffers(told(world, program))
+    assert found.bytes == 28_313_712
+    assert found.advice == (
+        "6 convolutions, 4,718,952 B each: 256x256 outputs, 9 taps, 8 B pointers, "
+        "tile 7 (avx512; 4,718,880 on avx2; 4,718,736 on neon)."
+    )

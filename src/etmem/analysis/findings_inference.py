@@ -7,14 +7,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from etmem.analysis.findings_common import bytes_by_key, mib, peak_bytes, plural, total_bytes, worth_a_remark
+from etmem.analysis.findings_common import (
+    bytes_by_key,
+    loaded_plans,
+    mib,
+    peak_bytes,
+    plural,
+    total_bytes,
+    worth_a_remark,
+)
 from etmem.analysis.owners import allocation_functions, function_name
 from etmem.delegates import Description
+from etmem.delegates.indirection import indirection
 from etmem.model.summary import Finding
 from etmem.model.words import EXECUTORCH, Category, Certainty, FindingCode, PhaseKind, delegate
+from etmem.program import Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from etmem.analysis.context import Context, Span
     from etmem.analysis.lookup import I64
@@ -95,26 +105,44 @@ def indirection_buffers(context: Context) -> tuple[Finding, ...]:
             if kind is not None:
                 tables[kind].append(int(context.blocks.bytes[row]))
         if worth_a_remark(context, sum(map(sum, tables.values()))):
-            found.append(_indirection_buffers(context, backend, tables))
+            found.append(_indirection_buffers(context, backend, tables, description.tiles))
     return tuple(found)
 
 
-def _indirection_buffers(context: Context, backend: str, tables: dict[str, list[int]]) -> Finding:
+def _indirection_buffers(
+    context: Context, backend: str, tables: dict[str, list[int]], tiles: Mapping[str, int]
+) -> Finding:
     sizes = [size for kind in tables.values() for size in kind]
-    pointer = context.options.target.pointer_bytes
     parts = []
     for kind, held in tables.items():
-        largest = max(held)
         noun = kind.removesuffix("2d").replace("_", " ")
-        each = f"{largest:,} B each" if min(held) == largest else f"{min(held):,} to {largest:,} B"
-        parts.append(f"{plural(len(held), noun)}, {each} ({largest // pointer:,} pointers)")
+        each = f"{held[0]:,} B each" if len(set(held)) == 1 else f"{min(held):,} to {max(held):,} B"
+        parts.append(f"{plural(len(held), noun)}, {each}")
     return Finding(
         code=FindingCode.INDIRECTION_BUFFERS,
         owner=delegate(backend),
         bytes=sum(sizes),
         saving_bytes=None,
         certainty=Certainty.EXACT,
-        advice=f"{'; '.join(parts)}: one of {pointer} B for each output pixel, rounded up to the CPU's tile, and "
-        "each tap of the window.",
+        advice=f"{'; '.join(parts)}: {_formula(context, set(sizes), tiles)}.",
         detail={"blocks": len(sizes), "sizes": [list(entry) for entry in sorted(Counter(sizes).items())]},
     )
+
+
+def _formula(context: Context, sizes: set[int], tiles: Mapping[str, int]) -> str:
+    """How the size comes about: in figures, where all are of one size that one convolution explains."""
+    pointer, isa = context.options.target.pointer_bytes, context.options.target.isa
+    found = indirection(next(iter(sizes)) // pointer, tiles[isa], _images(context)) if isa in tiles else None
+    if found is None or len(sizes) > 1:
+        return f"ceil(H*W/tile)*tile output pixels * window taps * {pointer} B, the tile being the CPU's"
+    others = [f"{found.pointers(tile) * pointer:,} on {name}" for name, tile in tiles.items() if name != isa]
+    return (
+        f"{found.height}x{found.width} outputs, {found.taps} taps, {pointer} B pointers, "
+        f"tile {tiles[isa]} ({'; '.join([isa, *others])})"
+    )
+
+
+def _images(context: Context) -> set[tuple[int, int]]:
+    """(height, width) of the images that the loaded methods plan."""
+    tensors = (value for _, plan in loaded_plans(context) for value in plan.values if isinstance(value, Tensor))
+    return {(tensor.sizes[2], tensor.sizes[3]) for tensor in tensors if len(tensor.sizes) == 4}

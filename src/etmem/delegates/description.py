@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from etmem.model.words import Category
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 FUNCTION_GROUPS: dict[str, frozenset[str]] = {
     "aligned": frozenset({"posix_memalign", "aligned_alloc", "memalign", "valloc", "pvalloc"}),
@@ -93,6 +93,8 @@ class Description:
     """Patterns of the file names of its libraries."""
     shares: tuple[Share, ...]
     dry: Dry
+    tiles: Mapping[str, int] = field(default_factory=dict)
+    """Output pixels that a convolution computes per call, by instruction set."""
     _found: dict[str, tuple[tuple[Rule, str | None], ...]] = field(default_factory=dict, repr=False, compare=False)
 
     def match(self, symbols: Sequence[str], function: str) -> Match:

@@ -59,6 +59,7 @@ def parse(text: str, name: str) -> Description:
         libraries=tuple(_pattern(reader, pattern).pattern for pattern in reader.texts("libraries")),
         shares=tuple(_share(share) for share in reader.list_of_fields("shares")),
         dry=Dry(symbol or None, dry.text("reason")),
+        tiles=reader.numbers("tiles"),
     )
     dry.done()
     reader.done()
@@ -121,6 +122,12 @@ class _Fields:
         if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
             raise self._wrong(name, "a list of strings")
         return value
+
+    def numbers(self, name: str) -> Mapping[str, int]:
+        value = self._take(name, {})
+        if not isinstance(value, dict) or not all(type(entry) is int and entry > 0 for entry in value.values()):
+            raise self._wrong(name, "a table of positive numbers")
+        return MappingProxyType(value)
 
     def choice(self, name: str, choices: Iterable[str]) -> str:
         return self.one_of(name, self.text(name), choices)
