@@ -61,12 +61,14 @@ def read_npz(path: Path) -> tuple[GivenInputs, ...]:
     Arrays named by number (``0``, ``arr_0``, ``input_0``) are those inputs, others are taken in order.
     Raises ``InputError`` for anything that is no such file, ``UsageError`` for names that contradict.
     """
+    if path.is_file() and not zipfile.is_zipfile(path):
+        raise InputError(f"{path.name} is not an .npz", "Write it with numpy.savez.")
     try:
         with np.load(path, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
     except FileNotFoundError:
         raise InputError(f"{path} does not exist") from None
-    except (OSError, ValueError, zipfile.BadZipFile, AttributeError) as error:
+    except (OSError, EOFError, ValueError, zipfile.BadZipFile) as error:
         raise InputError(f"{path.name} cannot be read as .npz: {error}", "Write it with numpy.savez.") from error
     numbered = {name: _NUMBERED.match(name) for name in arrays}
     if not all(numbered.values()):

@@ -22,6 +22,9 @@ _DT_NEEDED, _DT_STRTAB, _DT_SONAME = 1, 5, 14
 _SHT_SYMTAB, _SHT_DYNSYM = 2, 11
 _NT_GNU_BUILD_ID = 3
 
+_DAMAGED = (struct.error, IndexError, OverflowError, UnicodeDecodeError)
+"""What reading raises where a file's own numbers lead out of it."""
+
 _MACHINES = {3: "i386", 40: "arm", 62: "x86_64", 183: "aarch64", 243: "riscv64"}
 
 
@@ -56,7 +59,7 @@ def read(path: Path) -> Elf | None:
         with data:
             try:
                 return _read(data)
-            except (struct.error, IndexError, UnicodeDecodeError):
+            except _DAMAGED:
                 return None
 
 
@@ -78,7 +81,7 @@ def defines(path: Path, symbols: frozenset[str]) -> bool:
         with data:
             try:
                 return data[:4] == b"\x7fELF" and data[4] == 2 and _defines(data, symbols)
-            except (struct.error, IndexError):
+            except _DAMAGED:
                 return False
 
 

@@ -21,7 +21,7 @@ class Item:
 def items(text: str) -> list[Item]:
     """The lines of a plan as ``plan.encode`` wrote them, inputs under their run."""
     found: list[Item] = []
-    for line in text.splitlines():
+    for line in text.removesuffix("\n").split("\n"):
         name, *fields = (_ESCAPE.sub(lambda match: chr(int(match[1], 16)), part) for part in line.split("\t"))
         item = Item(name, tuple(fields))
         if name in _INPUTS:

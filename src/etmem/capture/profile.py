@@ -43,7 +43,7 @@ def profile(options: ProfileOptions) -> Capture:
         if runtime is Runtime.PYTHON:
             job = _for_python(job, found)
         text = scratch / "plan"
-        text.write_text(plan.encode(job.plan))
+        text.write_bytes(os.fsencode(plan.encode(job.plan)))
         return _record(options, job, _session(options, job, found, runtime, issues, text))
 
 

@@ -6,6 +6,7 @@ It runs inside the profiled process: it imports as little as it can and keeps no
 from __future__ import annotations
 
 import ctypes
+import os
 import re
 import sys
 from importlib import import_module
@@ -200,7 +201,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         for module in filter(None, modules.removeprefix("--import=").split(",")):
             import_module(module)
-        status = _Runner(items(Path(text).read_text()), tell).run()
+        status = _Runner(items(os.fsdecode(Path(text).read_bytes())), tell).run()
     except _FailedError as failed:
         tell(failed.line)
         status = failed.status
