@@ -17,10 +17,10 @@ extern "C" {
 enum EtmemReadStatus {
   ETMEM_READ_OK = 0,
   ETMEM_READ_NO_MEMORY = 1,
-  ETMEM_READ_KIND = 2,       /* an event of unknown kind */
-  ETMEM_READ_RANGE = 3,      /* address + size runs over the address space, or a stamp that is no stamp */
-  ETMEM_READ_DUPLICATE = 4,  /* two events with one stamp */
-  ETMEM_READ_CAPACITY = 5    /* more allocations than rows to put them in */
+  ETMEM_READ_KIND = 2,      /* an event of unknown kind */
+  ETMEM_READ_RANGE = 3,     /* address + size runs over the address space, or a stamp that is no stamp */
+  ETMEM_READ_DUPLICATE = 4, /* two events with one stamp */
+  ETMEM_READ_CAPACITY = 5   /* more allocations than rows to put them in */
 };
 
 /* What the events are, before they are put in order. */

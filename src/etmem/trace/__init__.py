@@ -1,1 +1,1 @@
-"""."""
+"""The trace of one process: its file, raw and packed, and the memory blocks that its events make."""

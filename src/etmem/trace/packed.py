@@ -24,7 +24,7 @@ from etmem.trace.events import LazyEvents
 from etmem.trace.header import read_header
 from etmem.trace.meta import Entries, damaged, read_chunk
 from etmem.trace.passes import Column
-from etmem.trace.reader import assemble
+from etmem.trace.rows import assemble
 from etmem.trace.tables import Events, Trace
 
 MAGIC = b"ETMEMTZ\1"

@@ -15,14 +15,15 @@ import numpy as np
 import numpy.typing as npt
 
 from etmem.model.errors import TraceError
-from etmem.trace import layout, rows
+from etmem.trace import layout, packed
 from etmem.trace.events import StoredEvents, sort
 from etmem.trace.header import RawHeader, read_header
 from etmem.trace.layout import ChunkKind
 from etmem.trace.meta import Entries, damaged, read_chunk
 from etmem.trace.native import passes
 from etmem.trace.passes import Spans
-from etmem.trace.tables import Events, Header, Trace
+from etmem.trace.rows import assemble, is_whole
+from etmem.trace.tables import Header, Trace
 
 _MAX_SLOTS = 1 << 32
 """An event's place in the file is kept in 32 bits: 128 GiB of trace."""
@@ -46,12 +47,7 @@ def read(path: Path) -> Trace:
     """The trace in a file, raw or packed. Raises TraceError; the file stays mapped while the Trace lives."""
     data = open_mapped(path)
     try:
-        if bytes(data[: len(layout.MAGIC)]) != layout.MAGIC:
-            from etmem.trace import packed  # zstandard is needed for packed traces only
-
-            if packed.is_packed(data):
-                return packed.parse(data)
-        return parse(data)
+        return packed.parse(data) if packed.is_packed(data) else parse(data)
     except TraceError as error:
         raise TraceError(f"{path}: {error.message}", error.hint) from None
 
@@ -71,17 +67,6 @@ def parse(data: Any) -> Trace:
     """The trace in a buffer (bytes, or an array of bytes): a raw one."""
     contents = walk(np.frombuffer(data, np.uint8))
     return assemble(contents.header, contents.entries, contents.points, order_events(contents))
-
-
-def assemble(header: Header, entries: Entries, points: list[tuple[int, int]], events: Events) -> Trace:
-    """A Trace of its parts, however they were stored."""
-    table = rows.build(entries, points, is_whole(header))
-    return Trace(header=header, events=events, **vars(table))
-
-
-def is_whole(header: Header) -> bool:
-    """Whether the process closed its trace and lost nothing: every id that is used is then defined."""
-    return header.closed and not (header.stopped or header.disk_full or header.truncated or header.dropped_events)
 
 
 def order_events(contents: Contents) -> StoredEvents:

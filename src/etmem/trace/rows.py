@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -14,7 +13,9 @@ from etmem.trace.meta import Entries, Entry, damaged
 from etmem.trace.tables import (
     U64,
     Claim,
+    Events,
     FileMap,
+    Header,
     Heap,
     ModuleRecord,
     OwnMapping,
@@ -26,37 +27,24 @@ from etmem.trace.tables import (
     SegmentType,
     Snapshot,
     Thread,
+    Trace,
 )
 
 E = TypeVar("E", RssLabel, ScopeKind, SegmentType)
 
 
-@dataclass(frozen=True)
-class Rows:
-    """The rows of a Trace, named as there."""
-
-    scopes: dict[int, Scope]
-    threads: tuple[Thread, ...]
-    claims: tuple[Claim, ...]
-    heaps: dict[int, Heap]
-    stacks: dict[int, tuple[int, ...]]
-    file_maps: tuple[FileMap, ...]
-    rss: tuple[RssSample, ...]
-    snapshots: tuple[Snapshot, ...]
-    segments: tuple[Segment, ...]
-    notes: tuple[tuple[str, str], ...]
-    own: tuple[OwnMapping, ...]
-    modules: tuple[ModuleRecord, ...]
-    clock: U64
+def is_whole(header: Header) -> bool:
+    """Whether the process closed its trace and lost nothing: every id that is used is then defined."""
+    return header.closed and not (header.stopped or header.disk_full or header.truncated or header.dropped_events)
 
 
-def build(entries: Entries, points: list[tuple[int, int]], strict: bool) -> Rows:
-    """Rows in stamp order. ``points`` are the (stamp, time_ns) of the chunks.
+def assemble(header: Header, entries: Entries, points: list[tuple[int, int]], events: Events) -> Trace:
+    """A Trace of its parts, its rows in stamp order. ``points`` are the (stamp, time_ns) of the chunks.
 
-    In a trace that is known to be incomplete (not ``strict``) an id that nothing defines becomes 0, or the
-    empty string, and an end without a begin is left out; in a complete one it is a TraceError.
+    In a trace that is known to be incomplete an id that nothing defines becomes 0, or the empty string, and
+    an end without a begin is left out; in one that is whole it is a TraceError.
     """
-    return _Builder(entries, strict).build(points)
+    return _Builder(entries, is_whole(header)).build(header, points, events)
 
 
 class _Builder:
@@ -68,9 +56,11 @@ class _Builder:
         )
         self.scopes: dict[int, Scope] = {}
 
-    def build(self, points: list[tuple[int, int]]) -> Rows:
+    def build(self, header: Header, points: list[tuple[int, int]], events: Events) -> Trace:
         self.scopes = self._scopes()
-        return Rows(
+        return Trace(
+            header=header,
+            events=events,
             scopes=self.scopes,
             threads=self._threads(),
             claims=tuple(self._claim(e) for e in self._ordered(MetaType.CLAIM)),
