@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etmem.analysis.coverage import Coverage, union
+from etmem.analysis.coverage import Coverage, Remainder, union
 from etmem.model.summary import Balance
 from etmem.model.words import EXECUTORCH, IssueCode, Source
 from etmem.trace.tables import SegmentType
@@ -262,6 +262,10 @@ def test_coverage_counts_bytes(one: list[tuple[int, int]], other: list[tuple[int
     assert first.within(second).between(*span).tolist() == [len(first_bytes & second_bytes & asked)]
     assert first.outside(second).between(*span).tolist() == [len((first_bytes - second_bytes) & asked)]
     assert first.total == len(first_bytes)
+    assert Remainder(first, second).between(*span).tolist() == [len((first_bytes - second_bytes) & asked)]
+    split = first.split(span[0])
+    assert split.total == first.total
+    assert not any(a < start < b for a, b in zip(split.starts, split.ends, strict=True))
 
 
 @given(RANGES)

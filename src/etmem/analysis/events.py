@@ -14,7 +14,7 @@ def pick(events: Events, stamps: U64) -> Events:
 
     One pass, batch by batch: the events of a packed trace are decoded as they go by.
     """
-    wanted = np.unique(stamps)
+    wanted = np.sort(stamps)
     parts = [_pick(batch, wanted) for batch in events.batches() if len(batch)]
     names = [column.name for column in fields(Events)]
     if not parts:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from etmem.analysis.context import Account
-from etmem.analysis.coverage import Coverage, union
+from etmem.analysis.coverage import Coverage, Remainder, union
 from etmem.analysis.lookup import I64
 from etmem.analysis.modules import Vma, parse_maps
 from etmem.analysis.places import MMAP_THRESHOLD, PROGRAM_FILE, RETAINED, Places
@@ -44,7 +44,8 @@ def lines(account: Account, snapshot: Snapshot) -> Lines:
     covered = resident.between(starts, ends)
     for name, of_block in _block_lines(account, rows).items():
         sums[name] += int(covered[of_block].sum())
-    _count_vmas(account, snapshot, vmas, resident.outside(union(starts, ends)), sums)
+    _count_vmas(account, snapshot, vmas, Remainder(resident, Coverage(starts, ends)), sums)
+    sums[RETAINED] = min(sums[RETAINED], _most_retained(account, snapshot))
     sources = {name: Source.INFERRED if name == RETAINED else Source.MEASURED for name in sums}
     return Lines({name: size for name, size in sums.items() if size}, sources)
 
@@ -85,24 +86,47 @@ def _block_lines(account: Account, rows: I64) -> dict[str, npt.NDArray[np.bool_]
 
 
 def _count_vmas(
-    account: Account, snapshot: Snapshot, vmas: tuple[Vma, ...], uncovered: Coverage, sums: dict[str, int]
+    account: Account, snapshot: Snapshot, vmas: tuple[Vma, ...], uncovered: Remainder, sums: dict[str, int]
 ) -> None:
     """Adds what no block covers to the lines of the mappings that it lies in."""
-    own = _own_ranges(account, snapshot)
-    rest = uncovered.outside(own)
-    slack = rest.within(_mmapped_chunks(account, snapshot))
     starts = np.array([vma.start for vma in vmas], np.int64)
     ends = np.array([vma.end for vma in vmas], np.int64)
-    resident, kept = rest.between(starts, ends).tolist(), slack.between(starts, ends).tolist()
+    own = _own_ranges(account, snapshot)
+    profilers = _per_vma(uncovered, own, starts, ends)
+    slack = _per_vma(uncovered, _mmapped_chunks(account, snapshot).outside(own), starts, ends)
+    rest = uncovered.between(starts, ends) - profilers
     places = Places(account, snapshot, vmas)
-    sums[PROFILER] += uncovered.within(own).total
+    sums[PROFILER] += int(profilers.sum())
     for index, vma in enumerate(vmas):
         name = places.line(vma, index)
         if name is not None:
-            sums[name] += resident[index]
+            sums[name] += int(rest[index])
         elif vma.is_anonymous:
             # A mapping that malloc made for one block: only the block's own pages are known to be malloc's.
-            sums[RETAINED] += kept[index]
+            sums[RETAINED] += int(slack[index])
+
+
+def _per_vma(uncovered: Remainder, ranges: Coverage, starts: I64, ends: I64) -> I64:
+    """The uncovered bytes of the ranges in each mapping."""
+    pieces = ranges.split(np.sort(np.concatenate([starts, ends])))
+    index = np.searchsorted(starts, pieces.starts, "right") - 1
+    inside = (index >= 0) & (pieces.starts < ends[np.maximum(index, 0)]) if len(ends) else np.zeros(0, np.bool_)
+    found = np.zeros(len(starts), np.int64)
+    np.add.at(found, index[inside], uncovered.between(pieces.starts[inside], pieces.ends[inside]))
+    return found
+
+
+def _most_retained(account: Account, snapshot: Snapshot) -> int:
+    """What libc can keep by its own figures, and 5 %: what it has from the system less what is asked of it.
+
+    More than that is somebody else's memory in malloc's mappings, and stays unaccounted.
+    """
+    held = snapshot.malloc_arena_bytes + snapshot.malloc_mmap_bytes
+    if not held:  # another allocator serves malloc
+        return snapshot.rss_bytes
+    blocks = account.blocks
+    asked = blocks.bytes[account.ledger.live(snapshot.stamp) & (blocks.kind == BlockKind.HEAP)]
+    return max(0, held - int(asked.sum())) * 105 // 100
 
 
 def _own_ranges(account: Account, snapshot: Snapshot) -> Coverage:
