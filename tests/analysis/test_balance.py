@@ -176,6 +176,17 @@ def test_a_mapping_that_an_allocator_carves_is_malloc_s() -> None:
     assert lines(found) == {EXECUTORCH: 0x40, "retained by malloc": 2 * PAGE - 0x40}
 
 
+def test_malloc_keeps_no_more_than_libc_says() -> None:
+    world = World()
+    with world.method_load():
+        world.alloc(0x10_0000, 0x1000)
+    text, resident = maps((0x10_0000, 0x11_0000, "rw-p", "[heap]")), pages((0x10_0000, 0x10_8000))
+    world.snapshot("method_load", rss_bytes=8 * PAGE, maps=text, pages=resident, malloc_arena_bytes=0x1000 + 1000)
+    (found,) = summary(world).balances
+    assert lines(found) == {EXECUTORCH: 0x1000, "retained by malloc": 1050}
+    assert found.unaccounted_bytes == 7 * PAGE - 1050
+
+
 def test_the_zero_page_and_the_kernels_own_are_not_resident() -> None:
     world = World()
     with world.method_load():
