@@ -123,7 +123,12 @@ def test_set_user_id(tmp_path, monkeypatch):
     program = build("plain", tmp_path)
     program.chmod(program.stat().st_mode | stat.S_ISUID)
     monkeypatch.setattr(os, "geteuid", lambda: program.stat().st_uid + 1)
-    assert "set-user-ID" in diagnose.no_trace((str(program),), 0).message
+    assert "set-user-ID" in diagnose.no_trace((str(program),), 0, tmp_path).message
+
+
+def test_no_space_for_a_trace(tmp_path, monkeypatch):
+    monkeypatch.setattr("shutil.disk_usage", lambda folder: type("Usage", (), {"free": 4096})())
+    assert diagnose.no_trace((sys.executable,), 0, tmp_path).message == f"no space left in {tmp_path}"
 
 
 def test_a_program_for_another_machine(tmp_path):
@@ -131,7 +136,7 @@ def test_a_program_for_another_machine(tmp_path):
     content = bytearray(program.read_bytes())
     content[18:20] = (243).to_bytes(2, "little")
     program.write_bytes(bytes(content))
-    assert "is for riscv64" in diagnose.no_trace((str(program),), 127).message
+    assert "is for riscv64" in diagnose.no_trace((str(program),), 127, tmp_path).message
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ import subprocess
 import tempfile
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,9 +60,10 @@ class Recipe:
 def agent(progress: Callable[[str], None] | None = None) -> Path:
     """libetmem.so: built from a source checkout, else the one that was installed, else built from what was."""
     installed = _SHIPPED / "libetmem.so"
-    if not _CHECKOUT.is_dir() and installed.is_file():
+    native = _native()
+    if native != _CHECKOUT and installed.is_file():
         return installed
-    return build(_agent_recipe(_native()), progress)
+    return build(_agent_recipe(native), progress)
 
 
 def runner(found: ExecuTorch, progress: Callable[[str], None] | None = None) -> Path:
@@ -78,6 +79,9 @@ def runner(found: ExecuTorch, progress: Callable[[str], None] | None = None) -> 
 def hooks(library: Path, progress: Callable[[str], None] | None = None) -> Path:
     """etmem-hooks.so for the ExecuTorch whose runtime is in ``library``. Raises ``BuildError``."""
     found = executorch.of_library(library)
+    prefix = os.environ.get("ETMEM_EXECUTORCH")
+    if found.include is None and prefix:
+        found = replace(found, include=executorch.find(Path(prefix)).include)
     if found.include is None:
         raise BuildError(
             f"the headers of the ExecuTorch in {library} are not installed",

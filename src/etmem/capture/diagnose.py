@@ -26,6 +26,10 @@ _RUNTIME_TEXT = b"Program identifier '%.4s' != expected '%.4s'"
 """What a stripped executable still holds of the runtime: a message of ``Program::load``."""
 
 
+_LEAST_TRACE_BYTES = 256 * 1024
+"""A header and a few chunks."""
+
+
 def static_runtime(command: Sequence[str]) -> Issue | None:
     """An issue where the program of a command has ExecuTorch inside itself.
 
@@ -45,8 +49,10 @@ def static_runtime(command: Sequence[str]) -> Issue | None:
     return None
 
 
-def no_trace(command: Sequence[str], status: int) -> CaptureError:
-    """The error for a process that ended without having written a trace."""
+def no_trace(command: Sequence[str], status: int, folder: Path) -> CaptureError:
+    """The error for a process that ended without having written a trace into ``folder``."""
+    if shutil.disk_usage(folder).free < _LEAST_TRACE_BYTES:
+        return CaptureError(f"no space left in {folder}", "Free some, or write the trace elsewhere with --output.")
     path = Path(shutil.which(command[0]) or command[0])
     name = path.name
     try:

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from etmem.capture import build
-from etmem.model.errors import BuildError
+from etmem.model.errors import EtmemError
 
 
 def main(arguments: list[str]) -> int:
@@ -19,8 +19,8 @@ def main(arguments: list[str]) -> int:
         return 2
     try:
         hooks = build.hooks(Path(arguments[0]))
-    except (BuildError, OSError) as error:
-        hint = f". {error.hint}" if isinstance(error, BuildError) else ""
+    except (EtmemError, OSError) as error:
+        hint = f". {error.hint}" if isinstance(error, EtmemError) else ""
         sys.stderr.write(f"{error}{hint}\n")
         return 1
     sys.stdout.write(f"{hooks}\n")

@@ -87,6 +87,7 @@ def _session(
         # The only program of the process, whose own path may be that of a bundle's content.
         notes={"program.1.path": str(options.program.absolute())},
         hooks=hooks,
+        keep_rusage=options.keep_rusage,
         executorch=options.executorch,
         extra=job.variables(os.environ),
         issues=tuple(issues),

@@ -48,6 +48,7 @@ def _session(command: tuple[str, ...], options: RunOptions) -> Session:
         output=options.output or Path(name + TRACE_SUFFIX),
         keep_log=False,
         children=options.children,
+        keep_rusage=options.keep_rusage,
         executorch=options.executorch,
         progress=options.progress,
     )
@@ -96,10 +97,8 @@ def _no_phase(command: tuple[str, ...], ended: Ended) -> Issue:
 
 def _children(raw: Path) -> tuple[str, ...]:
     """Commands of the processes that ran under the command and were not recorded, as the agent lists them."""
-    path = raw.with_name(raw.name + ".children")
     try:
-        text = path.read_text(errors="replace")
+        text = session.unrecorded(raw).read_text(errors="replace")
     except OSError:
         return ()
-    path.unlink(missing_ok=True)
     return tuple(dict.fromkeys(line.partition(" ")[2].strip() for line in text.splitlines()))

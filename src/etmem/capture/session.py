@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,6 +39,7 @@ class Session:
     keep_log: bool = True
     """The process's stdout and stderr go to a file beside the trace, else where the caller's go."""
     children: bool = False
+    keep_rusage: bool = False
     executorch: Path | None = None
     extra: Mapping[str, str] = field(default_factory=dict)
     issues: tuple[Issue, ...] = ()
@@ -78,14 +80,16 @@ def start(session: Session, on_line: Callable[[str], None] | None = None) -> End
             stacks=stacks(),
             dry=session.target.dry,
             children=session.children,
+            keep_rusage=session.keep_rusage,
             log=log,
             executorch=session.executorch,
             extra=session.extra,
         ),
         on_line,
     )
-    if not raw.is_file():
-        raise diagnose.no_trace(session.command, status)
+    if not raw.is_file() or raw.stat().st_size == 0:
+        raw.unlink(missing_ok=True)
+        raise diagnose.no_trace(session.command, status, raw.parent)
     return Ended(session, status, raw, log, metadata)
 
 
@@ -99,13 +103,13 @@ def finish(ended: Ended, issues: Sequence[Issue] = (), target: Target | None = N
         issues=(*ended.metadata.issues, *issues),
     )
     session.progress("writing the trace")
-    try:
+    # On a full disk the trace does without: what the process was started with stands in it already.
+    with suppress(OSError):
         append_notes(ended.raw, {CAPTURE_NOTE: encode(metadata), EXIT_STATUS_NOTE: str(ended.status)})
-    except OSError as error:
-        raise CaptureError(f"cannot write {ended.raw}: {error.strerror}") from error
     _pack(ended.raw, session.output)
     for child in _children(ended.raw):
         _pack(child, session.output.with_name(session.output.name + child.suffix))
+    unrecorded(ended.raw).unlink(missing_ok=True)
     return Capture(
         trace_path=session.output,
         log_path=ended.log,
@@ -116,6 +120,11 @@ def finish(ended: Ended, issues: Sequence[Issue] = (), target: Target | None = N
         dry=metadata.target.dry,
         issues=metadata.issues,
     )
+
+
+def unrecorded(raw: Path) -> Path:
+    """Where the agent lists the commands of processes that it did not record."""
+    return raw.with_name(raw.name + ".children")
 
 
 def _children(raw: Path) -> list[Path]:
