@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from etmem.program import model, read
@@ -180,3 +182,19 @@ def test_bounds():
     assert found.used_share({0: (4096, 2048)}) == 1
     assert found.used_share({1: (1,)}) is None
     assert dynamic_bound(read(model_path("mlp")).plans[0]) is None
+
+
+def test_a_large_method_takes_no_time():
+    """20,000 kernels in a row, each into a place of its own: nothing may look at every pair."""
+    count = 20_000
+    values = [tensor(16, 16 * index) for index in range(count + 1)]
+    calls = [kernel(index, index + 1) for index in range(count)]
+    began = time.monotonic()
+    found = plan(values, [model.DelegateCall(0, (0, 1)), *calls[1:-1], model.DelegateCall(1, (count - 1, count))],
+                 inputs=(0,), outputs=(count,), delegates=2)  # fmt: skip
+    (cut,) = graph_breaks(found)
+    assert (cut.crossing_bytes, cut.uncut_peak_bytes) == (32, 32)
+    assert buffer_copies(found) is None
+    assert constant_copies(found) is None
+    assert dynamic_bound(found) is None
+    assert time.monotonic() - began < 20

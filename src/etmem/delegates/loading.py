@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from importlib.resources.abc import Traversable
 
-_HINT = "docs/reference has the form of a delegate description."
+_HINT = "etmem.delegates.description says what every field means."
 
 
 @cache

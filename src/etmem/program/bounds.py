@@ -40,7 +40,7 @@ class DynamicBound:
 
 def dynamic_bound(plan: Plan) -> DynamicBound | None:
     """None where every tensor of the method is static."""
-    dynamic = [value for value in range(len(plan.values)) if _is_dynamic(plan.tensor(value))]
+    dynamic = {value for value in range(len(plan.values)) if _is_dynamic(plan.tensor(value))}
     if not dynamic:
         return None
     storages = [storage for storage in lifetimes(plan).storages if any(value in dynamic for value in storage.values)]

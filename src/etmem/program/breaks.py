@@ -51,7 +51,9 @@ def _break(plan: Plan, backend: str, lives: Lifetimes) -> GraphBreak | None:
     between = lives.instructions[first : last + 1]
     operators = Counter(str(plan.operators[entry.operator]) for entry in between if isinstance(entry, KernelCall))
     inner = [storage for storage in lives.storages if first <= storage.first and storage.last <= last]
-    outer = [_as_one(storage, first, last) for storage in lives.storages if storage not in inner]
+    outer = [
+        _as_one(storage, first, last) for storage in lives.storages if storage.first < first or storage.last > last
+    ]
     return GraphBreak(
         method=plan.name,
         backend=backend,
@@ -59,7 +61,7 @@ def _break(plan: Plan, backend: str, lives: Lifetimes) -> GraphBreak | None:
         operators=tuple(sorted(operators.items(), key=lambda entry: (-entry[1], entry[0]))),
         crossing_bytes=peak_bytes(inner),
         peak_bytes=lives.peak_bytes,
-        uncut_peak_bytes=peak_bytes(outer),
+        uncut_peak_bytes=peak_bytes(_as_one(storage, first, last) for storage in outer),
     )
 
 

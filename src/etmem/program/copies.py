@@ -73,16 +73,16 @@ def buffer_copies(plan: Plan) -> BufferCopies | None:
         made_from = {updates.get(source, source) for source in sources} & buffers.keys()
         if any(storage.bytes >= buffers[value].bytes for value in made_from):
             copies[storage.values[0]] = storage
-    updated = [storage for storage in lives.storages if any(value in updates for value in storage.values)]
+    updated = {storage for storage in lives.storages if any(value in updates for value in storage.values)}
     if not buffers or not updated:
         return None
-    kept = {id(storage): storage for storage in buffers.values()}
+    kept = set(buffers.values())
     return BufferCopies(
         method=plan.name,
         buffers=len(kept),
-        buffer_bytes=sum(storage.bytes for storage in kept.values()),
+        buffer_bytes=sum(storage.bytes for storage in kept),
         copies=len(copies),
-        copied_bytes=peak_bytes([*kept.values(), *copies.values()]),
+        copied_bytes=peak_bytes(kept | set(copies.values())),
         peak_bytes=lives.peak_bytes,
         in_place_peak_bytes=peak_bytes(storage for storage in lives.storages if storage not in updated),
     )
@@ -92,7 +92,7 @@ def constant_copies(plan: Plan) -> ConstantCopies | None:
     """None where no constant is copied."""
     lives = lifetimes(plan)
     made = dict(_constant_layouts(plan, lives))
-    storages = [storage for storage in lives.storages if any(value in made for value in storage.values)]
+    storages = {storage for storage in lives.storages if any(value in made for value in storage.values)}
     if not storages:
         return None
     return ConstantCopies(

@@ -134,15 +134,19 @@ def _planned(plan: Plan, value: int) -> bool:
 
 def _merged(storages: list[Storage]) -> Iterator[Storage]:
     """Joins storages that overlap in place and in time: the planner never does that but for views."""
-    for mem_id in sorted({storage.mem_id for storage in storages}):
-        found: list[Storage] = []
-        for storage in sorted((s for s in storages if s.mem_id == mem_id), key=lambda s: (s.first, s.offset)):
-            joined = storage
-            for other in [other for other in found if _overlap(other, joined)]:
-                found.remove(other)
+    live: list[Storage] = []
+    for storage in sorted(storages, key=lambda storage: (storage.mem_id, storage.first, storage.offset)):
+        # Nothing that comes later can overlap what has ended: the list stays short.
+        joined, kept = storage, []
+        for other in live:
+            if other.mem_id != storage.mem_id or other.last < storage.first:
+                yield other
+            elif _overlap(other, joined):
                 joined = _join(other, joined)
-            found.append(joined)
-        yield from found
+            else:
+                kept.append(other)
+        live = [*kept, joined]
+    yield from live
 
 
 def _overlap(one: Storage, other: Storage) -> bool:
