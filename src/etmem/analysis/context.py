@@ -128,6 +128,14 @@ class Account:
         return self._phase_kinds.get(int(self.who.phase[row]))
 
     @cached_property
+    def phase_kind_numbers(self) -> npt.NDArray[np.int64]:
+        """By phase id, the place of the phase's kind among all kinds; -1 for none."""
+        numbers = np.full(len(self.table.phase), -1, np.int64)
+        for phase, kind in self._phase_kinds.items():
+            numbers[phase] = list(PhaseKind).index(kind)
+        return numbers
+
+    @cached_property
     def _phase_kinds(self) -> dict[int, PhaseKind]:
         return {span.scope.id: span.kind for span in self.spans}
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from etmem.analysis.context import Account, Span
 from etmem.analysis.ledger import merge
+from etmem.analysis.lookup import I64
+from etmem.analysis.timeline import Timeline
 from etmem.model.summary import HighWater, LargestBlock, OwnerBytes, Peak, Peaks, Phase
 from etmem.model.words import PhaseKind
 
@@ -22,12 +25,13 @@ _GROUPS = {
 
 def peaks(account: Account) -> tuple[Peaks, Mapping[str, int]]:
     """The peaks, and the stamps of their moments."""
+    owners = {owner: account.ledger.owner_timeline(owner) for owner in sorted({key.owner for key in account.keys})}
     found: dict[str, Peak] = {}
     stamps: dict[str, int] = {}
     for name, kinds in _GROUPS.items():
         group = _group(account, kinds)
         if group:
-            found[name], stamps[name] = _peak(account, group)
+            found[name], stamps[name] = _peak(account, group, owners)
     inferences = _group(account, _GROUPS["inference"])
     if inferences:
         last = max(inferences, key=lambda index: account.spans[index].end)
@@ -41,20 +45,19 @@ def _group(account: Account, kinds: Sequence[PhaseKind]) -> list[int]:
     return [index for index, span in enumerate(account.spans) if span.kind in kinds]
 
 
-def _peak(account: Account, group: list[int]) -> tuple[Peak, int]:
+def _peak(account: Account, group: list[int], owners: Mapping[str, Timeline]) -> tuple[Peak, int]:
     spans = [account.spans[index] for index in group]
     tops = [account.ledger.total.peak(span.begin, span.end) for span in spans]
     # max keeps the first of equals: the earliest moment of the maximum.
     best = max(range(len(group)), key=lambda place: tops[place][1])
     stamp = tops[best][0]
-    return Peak(group[best], account.moment(stamp), _owner_peaks(account, spans)), stamp
+    return Peak(group[best], account.moment(stamp), _owner_peaks(account, spans, owners)), stamp
 
 
-def _owner_peaks(account: Account, spans: list[Span]) -> tuple[OwnerBytes, ...]:
+def _owner_peaks(account: Account, spans: list[Span], lines: Mapping[str, Timeline]) -> tuple[OwnerBytes, ...]:
     """Every owner, all its instances together, at its own largest private + file bytes."""
     tops: dict[str, int] = {}
-    for owner in sorted({key.owner for key in account.keys}):
-        line = account.ledger.owner_timeline(owner)
+    for owner, line in lines.items():
         tops[owner] = max((line.peak(span.begin, span.end) for span in spans), key=lambda top: top[1])[0]
     moments = account.ledger.moments(tops.values())
     owners = [_merged(moments[stamp].owners, owner) for owner, stamp in tops.items()]
@@ -79,25 +82,31 @@ def largest_blocks(account: Account, stamps: Mapping[str, int]) -> tuple[Largest
 
 def _largest(account: Account, at: str, stamp: int) -> list[LargestBlock]:
     rows = np.flatnonzero(account.ledger.live(stamp) & account.ledger.counted)
-    sizes = (account.private_bytes + account.file_bytes)[rows]
-    groups: dict[tuple[object, ...], list[int]] = {}
-    for row in rows[np.argsort(-sizes, kind="stable")].tolist():
-        key = account.keys[account.ledger.code[row]]
-        size, is_file = int(account.blocks.bytes[row]), bool(account.file_bytes[row])
-        group = (-size, key.owner, key.category, account.phase_of(row) or "", is_file)
-        if len(groups) == LARGEST and group not in groups:
-            break
-        groups.setdefault(group, []).append(row)
-    return [_block(account, at, same) for same in groups.values()]
+    size = account.blocks.bytes[rows].astype(np.int64)
+    # Instances of one owner go together, as do phases of one kind.
+    place = _numbers((key.owner, key.category) for key in account.keys)[account.ledger.code[rows]]
+    phase = account.phase_kind_numbers[account.who.phase[rows]]
+    is_file = account.file_bytes[rows] > 0
+    order = np.lexsort((is_file, phase, place, -size))
+    columns = np.stack([size, place, phase, is_file])[:, order]
+    first = np.flatnonzero(np.append(True, (columns[:, 1:] != columns[:, :-1]).any(axis=0))[: len(rows)])
+    groups = np.split(rows[order], first[1:])[:LARGEST] if len(rows) else []
+    return [_block(account, at, same) for same in groups]
 
 
-def _block(account: Account, at: str, rows: list[int]) -> LargestBlock:
-    keys = {account.keys[account.ledger.code[row]] for row in rows}
-    key, row = next(iter(keys)), rows[0]
+def _numbers(values: Iterable[object]) -> npt.NDArray[np.int64]:
+    """Equal values as equal numbers, in the order in which they come."""
+    numbers: dict[object, int] = {}
+    return np.array([numbers.setdefault(value, len(numbers)) for value in values], np.int64)
+
+
+def _block(account: Account, at: str, rows: I64) -> LargestBlock:
+    codes, row = np.unique(account.ledger.code[rows]), int(rows[0])
+    key = account.keys[codes[0]]
     return LargestBlock(
         at=at,
         owner=key.owner,
-        instance=key.instance.label if len(keys) == 1 and key.instance else None,
+        instance=key.instance.label if len(codes) == 1 and key.instance else None,
         category=key.category,
         phase=account.phase_of(row),
         requested_bytes=int(account.blocks.bytes[row]),
