@@ -43,6 +43,20 @@ def test_one_block_that_all_execute_with_is_everybodys(named_frames: Frames) -> 
     assert filed(found, 0x1000) == (XNN, None, Category.WORKSPACE)
 
 
+def test_who_runs_before_the_workspace_exists_uses_it_later(named_frames: Frames) -> None:
+    world = World()
+    load(world, 2)
+    for iteration in (0, 1):
+        with world.inference(iteration):
+            with world.execute(0):
+                pass
+            with world.execute(1):
+                if iteration == 0:
+                    world.packed(0x1000, 100, WORKSPACE)
+    _, shared = partners(world, named_frames)
+    assert shared["forward/XnnpackBackend[0]"] == ["forward/XnnpackBackend[1]"]
+
+
 def test_the_only_user_keeps_its_block(named_frames: Frames) -> None:
     world = World()
     load(world, 1)

@@ -149,8 +149,9 @@ class _Evidence:
         executes = self.threads.table.delegate_scopes(index, DelegateStage.EXECUTE)
         if not executes:
             return
-        stamp = end_of(executes[0])
-        live = (self.blocks.begin[self.rows] <= stamp) & (self.blocks.end[self.rows] > executes[0].begin_stamp)
+        # The last one: in the first inference it may run before anybody has allocated.
+        begin, end = executes[-1].begin_stamp, end_of(executes[-1])
+        live = (self.blocks.begin[self.rows] <= end) & (self.blocks.end[self.rows] > begin)
         living = set(self.owner[live].tolist())
         for near in _NEARNESS:
             me = self.threads.table.instances[index]
