@@ -7,13 +7,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from etmem.capture.arrays import ArrayFile, bundled, read_npz
 from etmem.capture.inputs import default_inputs, given_inputs
 from etmem.capture.options import BackendOption, Preset
 from etmem.capture.plan import RunnerPlan
 from etmem.model.errors import InputError, UsageError
 from etmem.program import is_constant_method, read, read_data, require_plan
-from etmem.program.bundle import unpack
 from etmem.program.file import FileKind
 
 if TYPE_CHECKING:
@@ -78,27 +76,44 @@ def prepare(options: ProfileOptions, scratch: Path) -> Job:
     ``scratch`` takes what has to be a file: the program of a bundle, and the bytes of given inputs.
     """
     _check_files(options)
-    path = options.program
-    cases: tuple[GivenInputs, ...] = ()
-    if _is_bundle(path):
-        bundle = unpack(path)
-        path = scratch / path.with_suffix(".pte").name
-        path.write_bytes(bundle.program_bytes)
-        cases = bundled(bundle, options.program.name)
+    path, cases = _program(options, scratch)
     program = read(path)
     for data in options.data:
         read_data(data)
     methods = _methods(program, options)
-    given = [entry for file in options.inputs for entry in read_npz(file)]
-    given = given or [case for case in cases if case.method in methods and not options.shapes]
-    if given and options.shapes:
-        raise UsageError("--input and --shape are both given", "An array has its own shape: leave --shape out.")
+    given = _given(options, [case for case in cases if case.method in methods])
     if given:
+        from etmem.capture.arrays import ArrayFile
+
         store = ArrayFile(scratch / "inputs.bin")
         inputs = given_inputs(program, methods, given, options.iterations, store)
     else:
         inputs = default_inputs(program, methods, options.shapes, options.iterations)
     return Job(_plan(options, path, program, methods, inputs), program, inputs.specs)
+
+
+def _program(options: ProfileOptions, scratch: Path) -> tuple[Path, tuple[GivenInputs, ...]]:
+    """The program to load, and the inputs that it comes with: those of a bundle."""
+    if not _is_bundle(options.program):
+        return options.program, ()
+    from etmem.capture.arrays import bundled
+    from etmem.program.bundle import unpack
+
+    bundle = unpack(options.program)
+    path = scratch / options.program.with_suffix(".pte").name
+    path.write_bytes(bundle.program_bytes)
+    return path, bundled(bundle, options.program.name)
+
+
+def _given(options: ProfileOptions, cases: list[GivenInputs]) -> list[GivenInputs]:
+    """The caller's arrays, else the bundle's where no shape was chosen."""
+    if not options.inputs:
+        return [] if options.shapes else cases
+    if options.shapes:
+        raise UsageError("--input and --shape are both given", "An array has its own shape: leave --shape out.")
+    from etmem.capture.arrays import read_npz
+
+    return [entry for file in options.inputs for entry in read_npz(file)]
 
 
 def _plan(

@@ -70,12 +70,17 @@ def environment(launch: Launch, variables: Mapping[str, str]) -> dict[str, str]:
     return {**inherited, **launch.extra, **own, **{name: value for name, value in optional.items() if value}}
 
 
-def run(launch: Launch, on_progress: Callable[[str], None] | None = None) -> int:
+def run(
+    launch: Launch,
+    on_progress: Callable[[str], None] | None = None,
+    meanwhile: Callable[[], None] | None = None,
+) -> int:
     """Run the process to its end. Its exit code, or minus the signal that ended it.
 
     ``on_progress`` gets each line that the process writes to the descriptor in place of ``PROGRESS``, on
-    another thread. SIGINT and SIGTERM go to the process, which decides what they mean; its trace is kept.
-    Raises ``CaptureError`` where it cannot be started.
+    another thread. ``meanwhile`` is called once the process runs, before it is waited for. SIGINT and SIGTERM
+    go to the process, which decides what they mean; its trace is kept. Raises ``CaptureError`` where it
+    cannot be started.
     """
     reader, writer = os.pipe() if on_progress else (-1, -1)
     command = [str(writer) if part == PROGRESS else part for part in launch.command]
@@ -89,6 +94,8 @@ def run(launch: Launch, on_progress: Callable[[str], None] | None = None) -> int
                 pass_fds=(writer,) if on_progress else (),
             )
             forward.to(process)
+            if meanwhile is not None:
+                meanwhile()
             if on_progress is None:
                 return process.wait()
             os.close(writer)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from etmem.capture import build, diagnose, executorch, machine, session
 from etmem.capture.profile import TRACE_SUFFIX
-from etmem.capture.seen import seen
 from etmem.capture.session import Session
 from etmem.model.errors import UsageError
 from etmem.model.summary import Issue, Target
@@ -32,6 +31,8 @@ def run(command: Sequence[str], options: RunOptions) -> Capture:
     if not command:
         raise UsageError("no command is given", "etmem run -- python script.py")
     ended = session.start(_session(tuple(command), options))
+    from etmem.capture.seen import seen
+
     found = seen(ended.raw)
     issues = [] if found.phases else [_no_phase(tuple(command), ended)]
     target = replace(ended.metadata.target, executorch=_version(found.library))

@@ -6,14 +6,15 @@ import glob
 import os
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING
 
 from etmem.capture import diagnose, launch, machine
 from etmem.capture.launch import Launch
 from etmem.capture.metadata import CAPTURE_NOTE, EXIT_STATUS_NOTE, CaptureMetadata, encode
 from etmem.capture.options import Capture, Progress, silent
-from etmem.capture.trailer import append_notes
 from etmem.model.errors import CaptureError, EtmemError
 
 if TYPE_CHECKING:
@@ -86,6 +87,7 @@ def start(session: Session, on_line: Callable[[str], None] | None = None) -> End
             extra=session.extra,
         ),
         on_line,
+        meanwhile=Thread(target=_import_what_follows, daemon=True).start if session.keep_log else None,
     )
     if not raw.is_file() or raw.stat().st_size == 0:
         raw.unlink(missing_ok=True)
@@ -103,6 +105,8 @@ def finish(ended: Ended, issues: Sequence[Issue] = (), target: Target | None = N
         issues=(*ended.metadata.issues, *issues),
     )
     session.progress("writing the trace")
+    from etmem.capture.trailer import append_notes
+
     # On a full disk the trace does without: what the process was started with stands in it already.
     with suppress(OSError):
         append_notes(ended.raw, {CAPTURE_NOTE: encode(metadata), EXIT_STATUS_NOTE: str(ended.status)})
@@ -120,6 +124,12 @@ def finish(ended: Ended, issues: Sequence[Issue] = (), target: Target | None = N
         dry=metadata.target.dry,
         issues=metadata.issues,
     )
+
+
+def _import_what_follows() -> None:
+    """NumPy and the analysis take as long to import as a small model takes to run: do it meanwhile."""
+    for module in ("etmem.capture.trailer", "etmem.trace.pack", "etmem.analysis.summarize"):
+        import_module(module)
 
 
 def unrecorded(raw: Path) -> Path:
