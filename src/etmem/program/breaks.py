@@ -51,9 +51,7 @@ def _break(plan: Plan, backend: str, lives: Lifetimes) -> GraphBreak | None:
     between = lives.instructions[first : last + 1]
     operators = Counter(str(plan.operators[entry.operator]) for entry in between if isinstance(entry, KernelCall))
     inner = [storage for storage in lives.storages if first <= storage.first and storage.last <= last]
-    outer = [
-        _as_one(storage, first, last) for storage in lives.storages if storage.first < first or storage.last > last
-    ]
+    outer = (storage for storage in lives.storages if storage.first < first or last < storage.last)
     return GraphBreak(
         method=plan.name,
         backend=backend,
