@@ -101,12 +101,12 @@ def test_a_program_cut_inside_its_header_or_tables(small, tmp_path):
 
 @pytest.mark.parametrize("name", ["branches.pte", "counter.pte", "external.pte", "bundle.bpte"])
 def test_flipped_bytes_never_end_in_anything_but_an_error(small, tmp_path, name):
-    """Every byte of the file in turn, set to 0xFF, 0x00 and a random value."""
+    """Every byte of the file in turn, set to 0xFF and to a random value."""
     original = (small / name).read_bytes()
     random.seed(7)
     refusals, began = 0, time.monotonic()
-    for place in range(min(len(original), 4096)):
-        for value in (0xFF, 0x00, random.randrange(256)):
+    for place in range(min(len(original), 2500)):
+        for value in (0xFF, random.randrange(256)):
             data = bytearray(original)
             data[place] = value
             try:
