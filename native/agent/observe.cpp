@@ -43,11 +43,21 @@ uint64_t field_kb(const char* text, const char* name) {
   return at == nullptr ? 0 : strtoull(at + strlen(name), nullptr, 10) * 1024;
 }
 
-void reset_high_water() {
+bool reset_high_water() {
   const int fd = sys::open("/proc/self/clear_refs", O_WRONLY);
-  if (fd < 0) return;
-  [[maybe_unused]] const ssize_t n = ::write(fd, "5", 1);
+  if (fd < 0) return false;
+  const bool reset = ::write(fd, "5", 1) == 1;
   ::close(fd);
+  return reset;
+}
+
+/* Said once: VmHWM is then the process's, not the phase's. */
+void note_no_high_water(const char* why) {
+  static bool said = false;
+  if (said) return;
+  said = true;
+  const format::MetaNote note = {recorder::string("issue.high_water_unavailable"), recorder::string(why)};
+  recorder::meta(format::kMetaNote, note);
 }
 
 uint64_t rss_bytes() {
@@ -248,7 +258,11 @@ void rss(format::RssLabel label, uint32_t scope) {
                                   field_kb(text, "VmLck:"),
                                   field_kb(text, "RssFile:")};
   recorder::meta(format::kMetaRss, sample);
-  if (!options.keep_rusage) reset_high_water();
+  if (options.keep_rusage) {
+    note_no_high_water("the kernel's high water was not reset, as --keep-rusage asks");
+  } else if (!reset_high_water()) {
+    note_no_high_water("the kernel's high water cannot be reset: /proc/self/clear_refs is not writable");
+  }
 }
 
 void snapshot(uint32_t name, uint32_t scope) {

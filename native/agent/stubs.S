@@ -3,12 +3,10 @@
  * A slot per name would be faster and wrong: libraries that are opened RTLD_LOCAL each have their own ExecuTorch,
  * or XNNPACK, under the same names. These calls are rare, a few per inference.
  */
-#if !defined(__x86_64__)
-#error "stubs.S: only x86-64 is written"
-#endif
-
     .text
     .set etmem_stub_count, 0
+
+#if defined(__x86_64__)
 
     .macro ETMEM_DEFINE_STUB symbol
     .globl \symbol
@@ -24,8 +22,29 @@
     .set etmem_stub_count, etmem_stub_count + 1
     .endm
 
+#elif defined(__aarch64__)
+
+    .macro ETMEM_DEFINE_STUB symbol
+    .globl \symbol
+    .type \symbol, @function
+\symbol:
+    .cfi_startproc
+    hint #34                   /* bti c */
+    mov w17, #etmem_stub_count
+    b etmem_stub_common
+    .cfi_endproc
+    .size \symbol, . - \symbol
+    .set etmem_stub_count, etmem_stub_count + 1
+    .endm
+
+#else
+#error "stubs.S: written for x86-64 and aarch64"
+#endif
+
 #define ETMEM_STUB(name, symbol) ETMEM_DEFINE_STUB symbol
 #include "hooks.def"
+
+#if defined(__x86_64__)
 
     .type etmem_stub_common, @function
 etmem_stub_common:
@@ -79,5 +98,47 @@ etmem_stub_common:
     jmp *%r11
     .cfi_endproc
     .size etmem_stub_common, . - etmem_stub_common
+
+#elif defined(__aarch64__)
+
+    .type etmem_stub_common, @function
+etmem_stub_common:
+    .cfi_startproc
+    stp x29, x30, [sp, #-224]!
+    .cfi_def_cfa_offset 224
+    .cfi_offset x29, -224
+    .cfi_offset x30, -216
+    mov x29, sp
+    stp x0, x1, [sp, #16]
+    stp x2, x3, [sp, #32]
+    stp x4, x5, [sp, #48]
+    stp x6, x7, [sp, #64]
+    str x8, [sp, #80]          /* where a large result goes */
+    stp q0, q1, [sp, #96]
+    stp q2, q3, [sp, #128]
+    stp q4, q5, [sp, #160]
+    stp q6, q7, [sp, #192]
+    mov w0, w17                /* which stub */
+    mov x1, x30                /* who called it */
+    bl etmem_stub_target
+    mov x16, x0
+    ldp x0, x1, [sp, #16]
+    ldp x2, x3, [sp, #32]
+    ldp x4, x5, [sp, #48]
+    ldp x6, x7, [sp, #64]
+    ldr x8, [sp, #80]
+    ldp q0, q1, [sp, #96]
+    ldp q2, q3, [sp, #128]
+    ldp q4, q5, [sp, #160]
+    ldp q6, q7, [sp, #192]
+    ldp x29, x30, [sp], #224
+    .cfi_restore x29
+    .cfi_restore x30
+    .cfi_def_cfa_offset 0
+    br x16
+    .cfi_endproc
+    .size etmem_stub_common, . - etmem_stub_common
+
+#endif
 
     .section .note.GNU-stack, "", @progbits

@@ -187,7 +187,7 @@ def _memlock(account: Account) -> Iterator[Issue]:
     trace = account.trace
     limit = trace.note("memlock.limit") or ""
     # ExecuTorch's Python module always maps programs so.
-    python = any(PurePath(module.path).name.startswith("_portable_lib") for module in trace.modules)
+    python = any(PurePath(module.path).parent.name == "pybindings" for module in trace.modules)
     wants = python or account.options.target.loader == "mlock"
     size = sum(int(value) for key, value in trace.notes if key.startswith("program.") and key.endswith(".bytes"))
     locked = max((sample.locked_bytes for sample in trace.rss), default=0)
