@@ -24,6 +24,7 @@ from etmem.model.errors import InputError, UsageError
 from etmem.model.summary import Environment, Summary, Target
 
 if TYPE_CHECKING:
+    from etmem.analysis.context import Context
     from etmem.program import Program
     from etmem.trace.tables import Trace
 
@@ -94,23 +95,43 @@ def summarize_capture(capture: Capture) -> Summary:
 
 def summarize_trace(path: Path) -> Summary:
     """The summary of a trace by what stands in it alone."""
+    return _summarize(*_read_trace(path))
+
+
+def analyze_trace(path: Path) -> tuple[Summary, Context]:
+    """The summary of a trace and the account that it was made from, which still knows every block."""
+    from etmem.analysis.findings import findings
+    from etmem.analysis.summarize import summary
+
+    context = _context(*_read_trace(path))
+    return summary(context, findings), context
+
+
+def _read_trace(path: Path) -> tuple[Trace, CaptureMetadata]:
     from etmem.trace.reader import read
 
     trace = read(path)
     note = trace.note(CAPTURE_NOTE)
     metadata = decode(note) if note is not None else _unknown(trace)
-    return _summarize(trace, with_exit_status(metadata, trace.note(EXIT_STATUS_NOTE)))
+    return trace, with_exit_status(metadata, trace.note(EXIT_STATUS_NOTE))
 
 
 def _summarize(trace: Trace, metadata: CaptureMetadata) -> Summary:
+    from etmem.analysis.findings import findings
+    from etmem.analysis.summarize import summary
+
+    return summary(_context(trace, metadata), findings)
+
+
+def _context(trace: Trace, metadata: CaptureMetadata) -> Context:
     from etmem.analysis.options import SummaryOptions
-    from etmem.analysis.summarize import summarize
+    from etmem.analysis.summarize import account, context
     from etmem.delegates import descriptions
 
     options = SummaryOptions(
         target=metadata.target, environment=metadata.environment, dry=metadata.target.dry, issues=metadata.issues
     )
-    return summarize(trace, options=options, descriptions=descriptions(), programs=_programs(trace, metadata))
+    return context(account(trace, options, descriptions(), _programs(trace, metadata)))
 
 
 def _programs(trace: Trace, metadata: CaptureMetadata) -> dict[str, Program]:

@@ -22,6 +22,8 @@ VERBS = {
     "profile": "Run a .pte and say who owns every byte of load and inference.",
     "run": "The same for any command, Python or native: etmem run -- CMD ...",
     "report": "Any report from a trace.",
+    "diff": "What changed from one run, or one program, to another.",
+    "verify": "Whether a bundle is whole.",
     "explain": "What a line, an issue or a finding means, and what to do.",
     "doctor": "What works on this machine, and why not.",
 }

@@ -12,7 +12,7 @@ import click
 from etmem.api import Profile
 from etmem.cli.console import text_width, write_error, write_file, write_text
 from etmem.cli.exits import FAILURE, OK, WRONG_FIGURE
-from etmem.cli.parameters import json_option
+from etmem.cli.parameters import PATH, json_option
 from etmem.model.words import Severity
 from etmem.report.units import clean
 
@@ -28,15 +28,21 @@ class OutputOptions:
     exact: bool
     quiet: bool
     verbose: bool = False
+    bundle: Path | None = None
+    redact: bool = False
 
 
 def output_options(function: F) -> F:
-    """``--json``, ``--full``, ``--bytes`` and ``--quiet``."""
+    """``--json``, ``--full``, ``--bytes``, ``--bundle``, ``--redact`` and ``--quiet``."""
     for option in reversed(
         (
             json_option,
             click.option("--full", is_flag=True, help="Phases, arenas, blocks, delegates, balances, environment."),
             click.option("--bytes", "exact", is_flag=True, help="All digits instead of MiB."),
+            click.option(
+                "--bundle", metavar="DIR|FILE.zip", type=PATH, help="Keep trace, summary, environment and command."
+            ),
+            click.option("--redact", is_flag=True, help="No paths, user or host names in the bundle, and no trace."),
             click.option("--quiet", "-q", is_flag=True, help="No text report and no progress line."),
         )
     ):
@@ -48,6 +54,10 @@ def present(profile: Profile, options: OutputOptions, *, exit_status: int = 0) -
     """Write what was asked for. The exit code says whether the figures can be relied on."""
     if options.json is not None:
         write_file(profile.to_json(), options.json)
+    if options.bundle is not None:
+        from etmem.bundle.writing import write_bundle
+
+        write_bundle(options.bundle, profile.trace_path, redacted=options.redact)
     if not options.quiet and options.json != "-":
         write_text(profile.text(full=options.full, bytes_exact=options.exact, width=text_width()))
     wrong = any(issue.severity is Severity.ERROR for issue in profile.summary.issues)

@@ -88,7 +88,17 @@ from etmem.cli.parameters import (
 @keep_rusage_option
 @output_options
 @verbose_option
-def command(model: Path, json: str | None, full: bool, exact: bool, quiet: bool, verbose: bool, **given: Any) -> int:
+def command(
+    model: Path,
+    json: str | None,
+    full: bool,
+    exact: bool,
+    quiet: bool,
+    verbose: bool,
+    bundle: Path | None,
+    redact: bool,
+    **given: Any,
+) -> int:
     """Run a program in a clean process and say who owns every byte of load and inference.
 
     Floats are random, integers zero, dynamic dimensions at their upper bound, unless --input or --shape says
@@ -114,4 +124,6 @@ def command(model: Path, json: str | None, full: bool, exact: bool, quiet: bool,
         captured = profile(options)
         step("reading the trace")
         result = from_capture(captured)
-    return present(result, OutputOptions(json, full, exact, quiet, verbose), exit_status=captured.exit_status)
+    return present(
+        result, OutputOptions(json, full, exact, quiet, verbose, bundle, redact), exit_status=captured.exit_status
+    )

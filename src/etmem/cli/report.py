@@ -14,7 +14,9 @@ from etmem.cli.parameters import PATH
 @click.command(name="report")
 @click.argument("trace", metavar="TRACE", type=PATH)
 @output_options
-def command(trace: Path, json: str | None, full: bool, exact: bool, quiet: bool) -> int:
+def command(
+    trace: Path, json: str | None, full: bool, exact: bool, quiet: bool, bundle: Path | None, redact: bool
+) -> int:
     """The report of a trace that profile or run wrote.
 
     \b
@@ -25,4 +27,4 @@ def command(trace: Path, json: str | None, full: bool, exact: bool, quiet: bool)
 
     with progress(f"reading {trace.name}", quiet=quiet):
         profile = load(trace)
-    return present(profile, OutputOptions(json, full, exact, quiet))
+    return present(profile, OutputOptions(json, full, exact, quiet, bundle=bundle, redact=redact))

@@ -28,6 +28,8 @@ def command(
     exact: bool,
     quiet: bool,
     verbose: bool,
+    bundle: Path | None,
+    redact: bool,
     children: bool,
     dry: bool,
     executorch: Path | None,
@@ -50,4 +52,6 @@ def command(
     captured = run(cmd, options)
     with progress("reading the trace", quiet=quiet):
         profile = from_capture(captured)
-    return present(profile, OutputOptions(json, full, exact, quiet, verbose), exit_status=captured.exit_status)
+    return present(
+        profile, OutputOptions(json, full, exact, quiet, verbose, bundle, redact), exit_status=captured.exit_status
+    )

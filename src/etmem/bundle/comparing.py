@@ -1,0 +1,38 @@
+"""Two results or two programs, by their paths, compared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from etmem.bundle.sources import Kind, kind_of, load
+from etmem.model.errors import UsageError
+
+if TYPE_CHECKING:
+    from etmem.analysis.diff_model import Diff
+    from etmem.analysis.diff_program import ProgramDiff
+
+
+def compare_runs(a: Path, b: Path) -> Diff:
+    """What changed from the run of ``a`` to that of ``b``. Raises InputError and TraceError."""
+    from etmem.analysis.diff import diff
+
+    old, new = load(a), load(b)
+    blocks = (old.blocks, new.blocks) if old.blocks is not None and new.blocks is not None else None
+    return diff(old.summary, new.summary, names=_names(a, b), blocks=blocks)
+
+
+def compare_programs(a: Path, b: Path) -> ProgramDiff:
+    """What the files say. Raises UsageError where one of the two is a result."""
+    from etmem.analysis.diff_program import diff_programs
+    from etmem.program import read
+
+    for path in (a, b):
+        if kind_of(path) is not Kind.PROGRAM:
+            raise UsageError(f"{path} is a result and the other a program", "etmem profile makes a result of a program")
+    return diff_programs(read(a), read(b), names=_names(a, b))
+
+
+def _names(a: Path, b: Path) -> tuple[str, str]:
+    """File names, with their folders where those alone tell them apart."""
+    return (a.name, b.name) if a.name != b.name else (str(a), str(b))

@@ -1,0 +1,92 @@
+"""A result by its path, whatever it is: a trace, a summary, or a bundle that holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+from zipfile import is_zipfile
+
+from etmem.model.errors import InputError
+
+if TYPE_CHECKING:
+    from etmem.analysis.diff_blocks import BlockGroup
+    from etmem.model.summary import Summary
+
+_PROGRAMS = (b"ET12", b"BP08")
+
+
+class Kind(StrEnum):
+    TRACE = "trace"
+    SUMMARY = "summary"
+    BUNDLE = "bundle"
+    PROGRAM = "program"
+
+
+@dataclass(frozen=True)
+class Result:
+    """One run as it is compared and checked."""
+
+    name: str
+    summary: Summary
+    blocks: Sequence[BlockGroup] | None
+    """Every block at the peaks; None where only a summary is at hand."""
+
+
+def kind_of(path: Path) -> Kind:
+    """Told by the content, not by the name. Raises InputError."""
+    if path.is_dir():
+        return Kind.BUNDLE
+    try:
+        with path.open("rb") as file:
+            head = file.read(64)
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}", "give a trace, a summary or a bundle") from error
+    if head[4:8] in _PROGRAMS:
+        return Kind.PROGRAM
+    if head.lstrip()[:1] == b"{":
+        return Kind.SUMMARY
+    # A trace's file never begins as an archive does.
+    return Kind.BUNDLE if is_zipfile(path) else Kind.TRACE
+
+
+def load(path: Path) -> Result:
+    """The run that a trace, a summary or a bundle holds. Raises InputError and TraceError."""
+    from etmem.report.json import from_json
+
+    kind = kind_of(path)
+    if kind is Kind.SUMMARY:
+        return Result(path.name, from_json(_text(path)), None)
+    if kind is Kind.TRACE:
+        return _of_trace(path.name, path)
+    if kind is Kind.BUNDLE:
+        return _of_bundle(path)
+    raise InputError(f"{path} is a program, not a result", "etmem profile makes a result of it")
+
+
+def _of_trace(name: str, path: Path) -> Result:
+    from etmem.analysis.diff_blocks import all_blocks
+    from etmem.api import analyze_trace
+
+    summary, context = analyze_trace(path)
+    return Result(name, summary, all_blocks(context))
+
+
+def _of_bundle(path: Path) -> Result:
+    from etmem.bundle.reading import open_bundle, read_blocks
+    from etmem.report.json import from_json
+
+    with TemporaryDirectory(prefix="etmem-") as scratch:
+        bundle = open_bundle(path, Path(scratch))
+        blocks = read_blocks(bundle.blocks) if bundle.blocks is not None else None
+        return Result(path.name, from_json(_text(bundle.summary)), blocks)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read {path}: {error}", "give a trace, a summary or a bundle") from error

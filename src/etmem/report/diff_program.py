@@ -1,0 +1,50 @@
+"""A diff of two program files as text, JSON and Markdown."""
+
+from __future__ import annotations
+
+import json
+
+from etmem.analysis.diff_program import FileChange, ProgramDiff
+from etmem.model.codec import to_data
+from etmem.report.markdown_table import code, table
+from etmem.report.table import MIN_WIDTH, grid, join_parts
+from etmem.report.units import clean
+
+_HEADER = ("change", "what", "a", "b")
+
+
+def render(diff: ProgramDiff, *, width: int = MIN_WIDTH) -> str:
+    head = join_parts([f"{clean(diff.a, 60)} -> {clean(diff.b, 60)}", "from the files alone"], width, gap="     ")
+    if diff.empty:
+        return "\n".join([*head, "no change in what the files say of memory"]) + "\n"
+    rows = [_row(change) for change in diff.changes]
+    width_of_change = max(len(row[0]) for row in rows)
+    cells = [(row[0].rjust(width_of_change), *row[1:]) for row in rows]
+    return "\n".join([*head, *grid(("", *_HEADER[1:]), cells, 2, width)]) + "\n"
+
+
+def to_json(diff: ProgramDiff) -> str:
+    data = to_data(diff)
+    return json.dumps({"schema": data.pop("schema"), **data}, indent=2, ensure_ascii=True) + "\n"
+
+
+def to_markdown(diff: ProgramDiff) -> str:
+    head = f"### {code(diff.a)} → {code(diff.b)}\n\n"
+    if diff.empty:
+        return head + "No change in what the files say of memory.\n"
+    return head + table(_HEADER, [_row(change) for change in diff.changes], "rlrr")
+
+
+def _row(change: FileChange) -> tuple[str, ...]:
+    what = " ".join(part for part in (change.method, change.what.replace("_", " "), _name(change)) if part)
+    unit = f" {change.unit}" if change.unit else ""
+    return (f"{change.delta:+,}{unit}", clean(what, 60), _figure(change.a), _figure(change.b))
+
+
+def _name(change: FileChange) -> str:
+    """A planned buffer is told by its own name."""
+    return change.name.removeprefix("planned") if change.what == "planned" else change.name
+
+
+def _figure(count: int | None) -> str:
+    return "none" if count is None else f"{count:,}"
