@@ -8,6 +8,13 @@
 namespace etmem {
 namespace {
 
+/* Clients keep heap ids for the process's life, over several traces. */
+struct HeapEntry {
+  format::MetaHeap record;
+  HeapEntry* next;
+};
+SpinLock heap_lock;
+HeapEntry* heap_list;
 uint32_t heaps;
 uint32_t segments;
 uint64_t expected;
@@ -42,9 +49,15 @@ void claim(const void* address, size_t bytes, etmem_id owner, etmem_id category,
 
 etmem_id heap_register(etmem_id name, etmem_id owner, etmem_id category) {
   const uint32_t id = __atomic_add_fetch(&heaps, 1, __ATOMIC_RELAXED);
-  if (Entry entry; entry) {
-    recorder::meta(format::kMetaHeap, format::MetaHeap{id, name, owner, category, t_state.scope, 0});
+  Entry entry;
+  if (!entry) return id;
+  const format::MetaHeap record = {id, name, owner, category, t_state.scope, 0};
+  if (HeapEntry* kept = arena::allocate_array<HeapEntry>(1)) {
+    Guard guard(heap_lock);
+    *kept = {record, heap_list};
+    heap_list = kept;
   }
+  recorder::meta(format::kMetaHeap, record);
   return id;
 }
 
@@ -91,6 +104,15 @@ uint64_t remaining_inferences() {
 }
 
 }  // namespace
+
+void begin_heaps() {
+  for (const HeapEntry* heap = heap_list; heap != nullptr; heap = heap->next) {
+    format::MetaHeap record = heap->record;
+    record.scope = 0;  // a scope of an earlier trace
+    recorder::meta(format::kMetaHeap, record);
+  }
+}
+
 }  // namespace etmem
 
 const etmem_api etmem_api_v1 = {

@@ -4,4 +4,11 @@
 #include "etmem/etmem.h"
 #include "state.h"
 
+namespace etmem {
+
+/* Tells a new trace of the heaps that clients registered in earlier ones. */
+void begin_heaps();
+
+}  // namespace etmem
+
 extern "C" ETMEM_EXPORT const struct etmem_api etmem_api_v1;

@@ -57,4 +57,9 @@ void visit_new(void (*visit)(uint64_t, uint64_t)) {
   }
 }
 
+void visit_again() {
+  Guard guard(lock);
+  visited = 0;
+}
+
 }  // namespace etmem::arena

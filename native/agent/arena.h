@@ -19,5 +19,6 @@ uint64_t mapped_bytes();
 
 /* Calls visit(address, bytes) for each mapping made since the last call; used to name them in the trace. */
 void visit_new(void (*visit)(uint64_t address, uint64_t bytes));
+void visit_again();
 
 }  // namespace etmem::arena

@@ -285,6 +285,13 @@ void snapshot(uint32_t name, uint32_t scope) {
   recorder::meta(format::kMetaSnapshot, entry, nullptr, 0, stamp);
 }
 
+void begin_trace() {
+  if (known_modules != nullptr) memset(known_modules, 0, sizeof *known_modules * kModules);
+  adds_seen = 0;
+  snapshots = 0;
+  arena::visit_again();
+}
+
 void modules(uint32_t scope) {
   if (!recording()) return;
   Busy busy;

@@ -16,6 +16,9 @@ void snapshot(uint32_t name, uint32_t scope);
 /* Records the modules that appeared since the last call; `scope` is the one they belong to. */
 void modules(uint32_t scope);
 
+/* Forgets which modules the last trace has been told of. */
+void begin_trace();
+
 struct Options {
   bool keep_rusage;  // do not reset the high water: resetting lowers the program's own ru_maxrss
   bool dry;          // RSS, residency and balance would be those of what was not computed

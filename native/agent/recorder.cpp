@@ -10,6 +10,16 @@ namespace etmem {
 
 thread_local ThreadState t_state __attribute__((tls_model("initial-exec")));
 
+void begin_trace(uint32_t trace) {
+  t_state.cursor = nullptr;  // the old chunk stays mapped: another thread may be writing its own to the last
+  t_state.end = nullptr;
+  t_state.tid = 0;
+  t_state.depth = 0;
+  t_state.scope = 0;
+  t_state.scope_flags = 0;
+  t_state.trace = trace;
+}
+
 namespace recorder {
 namespace {
 
@@ -131,7 +141,7 @@ bool meta(format::MetaType type, const void* fixed, size_t fixed_bytes, const vo
 }
 
 uint32_t string(const char* text, size_t length) {
-  if (text == nullptr || length == 0 || !recording()) return 0;
+  if (text == nullptr || length == 0 || !recording()) return 0;  // an id that no trace has would be a broken one
   Busy busy;
   if (length > kMaxTail) length = kMaxTail;
   const uint64_t hash = hash_bytes(text, length);
@@ -154,6 +164,26 @@ uint32_t string(const char* text, size_t length) {
   }
   meta(format::kMetaString, format::MetaString{id, static_cast<uint32_t>(length)}, text, length);
   return id;
+}
+
+/* Clients keep ids of strings across traces, so a new trace starts with all of them; nobody keeps those of stacks. */
+void begin_tables() {
+  Busy busy;
+  {
+    Guard guard(meta_lock);
+    meta_cursor = nullptr;
+    meta_end = nullptr;
+  }
+  {
+    Guard guard(table_lock);
+    if (stacks != nullptr) memset(stacks, 0, sizeof(StackSlot) * kStacks);
+    stack_count = 0;
+  }
+  for (uint32_t at = 0; strings != nullptr && at < kStrings; ++at) {
+    const StringSlot slot = strings[at];
+    if (slot.hash == 0) continue;
+    meta(format::kMetaString, format::MetaString{slot.id, slot.length}, slot.text, slot.length);
+  }
 }
 
 uint32_t string(const char* text) { return text == nullptr ? 0 : string(text, strlen(text)); }

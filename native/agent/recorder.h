@@ -69,6 +69,9 @@ uint32_t string(const char* text);
 /* The id of the calling thread's stack, recorded once per distinct stack; 0 when it could not be taken. */
 uint32_t stack();
 
+/* Prepares the side tables for a new trace. */
+void begin_tables();
+
 /* Makes the thread known, with its tid; called for each thread before its first record. */
 void enter_thread(uint32_t parent, uint32_t parent_scope, uint64_t start_routine, bool existed_before);
 void leave_thread();

@@ -7,6 +7,9 @@
 #include "system.h"
 
 namespace etmem::scopes {
+
+bool all_stacks;
+
 namespace {
 
 uint32_t last_id;
@@ -41,7 +44,8 @@ uint32_t begin(uint32_t kind, uint32_t name, int64_t a, int64_t b, uint32_t flag
   if (flags & ETMEM_NOTICE_MODULES) observe::modules(0);  // what is there already is not this scope's
   const format::MetaScopeBegin record = {id, parent, kind, name, t_state.tid, flags, a, b, sys::now_ns()};
   if (!recorder::meta(format::kMetaScopeBegin, record)) return 0;
-  const uint32_t inherited = kind == format::kScopeProfiler ? 0 : t_state.scope_flags & ETMEM_RECORD_STACKS;
+  uint32_t inherited = all_stacks ? uint32_t{ETMEM_RECORD_STACKS} : t_state.scope_flags & ETMEM_RECORD_STACKS;
+  if (kind == format::kScopeProfiler) inherited = 0;
   t_state.scopes[t_state.depth++] = {id, flags | inherited, kind};
   refresh_top();
   return id;

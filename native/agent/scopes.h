@@ -5,6 +5,9 @@
 
 namespace etmem::scopes {
 
+/* Every scope but the profiler's own records call stacks. */
+extern bool all_stacks;
+
 /* 0 when not recording, or too deep. A phase's beginning and end also take an RSS sample. */
 uint32_t begin(uint32_t kind, uint32_t name, int64_t a, int64_t b, uint32_t flags);
 

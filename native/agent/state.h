@@ -34,16 +34,25 @@ struct ThreadState {
   uint32_t tid;
   uint32_t busy;       // inside the agent: a hook reached now (by a signal handler) drops its event
   uint32_t in_malloc;  // inside libc's malloc: an mmap reached now is another allocator's, not a block
+  uint32_t trace;      // the trace that the fields above belong to; of an older one they are forgotten
 };
 static_assert(sizeof(ThreadState) <= 64);
 
 extern thread_local ThreadState t_state __attribute__((tls_model("initial-exec")));
 
-/* 1 while this process records. It lies in a page that the kernel wipes in a forked child, so that a child
- * never writes into its parent's trace, whichever way it was forked. */
+/* The number of the trace being recorded, 1 for the first of the process; 0 while none is. It lies in a page that
+ * the kernel wipes in a forked child, so that a child never writes into its parent's trace, whichever way it was
+ * forked. */
 extern volatile uint32_t* g_switch;
 
-inline bool recording() { return *g_switch != 0; }
+/* Forgets what the thread knew of an earlier trace: its chunk, its scopes, that it is known by name. */
+void begin_trace(uint32_t trace);
+
+inline bool recording() {
+  const uint32_t trace = *g_switch;
+  if (ETMEM_UNLIKELY(trace != t_state.trace && trace != 0)) begin_trace(trace);
+  return trace != 0;
+}
 
 /* Held for a few stores only, never while libc or the unwinder runs. A thread takes it with `busy` set, so a
  * signal handler of the same thread cannot come here a second time. */

@@ -46,4 +46,17 @@ inline ssize_t read_file(const char* path, char* buffer, size_t capacity) {
   return static_cast<ssize_t>(length);
 }
 
+/* Appends decimal digits to a string that has room for 20 more. */
+inline void append_number(char* out, uint64_t value) {
+  char digits[20];
+  size_t n = 0;
+  do {
+    digits[n++] = static_cast<char>('0' + value % 10);
+    value /= 10;
+  } while (value != 0);
+  while (*out != 0) ++out;
+  while (n > 0) *out++ = digits[--n];
+  *out = 0;
+}
+
 }  // namespace etmem::sys

@@ -92,6 +92,10 @@ bool open(const char* path, uint32_t flags) {
     return false;
   }
   memcpy(g_path, path, length + 1);
+  if (g_fd >= 0 && fd_is_ours()) ::close(g_fd);
+  g_next_chunk = 0;
+  g_allocated_chunks = 0;
+  g_stamp = 0;
   g_fd = sys::open(path, O_RDWR | O_CREAT | O_TRUNC, 0644);
   if (g_fd < 0) return false;
   keep_fd_high();

@@ -7,7 +7,8 @@
 
 namespace etmem::trace_file {
 
-/* Creates the file and writes its header. False, with errno, when that fails. `flags` are Status bits. */
+/* Creates the file and writes its header; stamps start anew. False, with errno, when that fails. `flags` are Status
+ * bits. A trace that was open before is closed. */
 bool open(const char* path, uint32_t flags);
 
 /* The next chunk, mapped and zeroed after its ChunkHeader; nullptr when the file cannot grow (the disk is
