@@ -122,6 +122,26 @@ def test_a_dry_run(go):
     assert capture.dry
     assert capture.target.dry
     assert read(capture.trace_path).note("dry.symbol") == "xnn_invoke_runtime"
+    (issue,) = capture.issues
+    assert (issue.code, issue.detail) == (IssueCode.DRY_OUTPUTS_INVALID, {"operators": ["aten::mean.out"]})
+
+
+def test_a_dry_run_names_the_operators_that_computed(go):
+    (issue,) = go("convs_three_delegates", dry=True).issues
+    assert "aten::cumsum.out" in issue.message
+    assert issue.severity is Severity.INFO
+
+
+def test_a_delegate_that_cannot_be_dry(go):
+    capture = go("openvino_and_xnnpack", dry=True)
+    assert [issue.code for issue in capture.issues] == [IssueCode.DRY_OUTPUTS_INVALID, IssueCode.DRY_UNSUPPORTED]
+    assert capture.issues[1].detail == {"backend": "OpenvinoBackend"}
+
+
+def test_weights_that_are_elsewhere(go, model):
+    with pytest.raises(InputError, match=r"external_data\.pte keeps 4 tensors in a file of their own") as raised:
+        go("external_data")
+    assert "--ptd" in raised.value.hint
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from etmem.capture import diagnose
+from etmem.capture import build as native
+from etmem.capture import diagnose, executorch
+from etmem.capture.inputs import default_inputs
 from etmem.capture.metadata import CAPTURE_NOTE, decode
 from etmem.capture.options import RunOptions
+from etmem.capture.plan import RunnerPlan, encode
 from etmem.capture.run import run
 from etmem.model.errors import CaptureError, UsageError
 from etmem.model.words import IssueCode
+from etmem.program import read as read_program
 from etmem.trace.reader import read
 from etmem.trace.tables import EventKind
 from tests.capture.programs import build
@@ -114,8 +118,6 @@ def test_a_stripped_static_runtime(tmp_path):
 
 
 def test_a_library_with_the_runtime_is_not_static():
-    from etmem.capture import executorch
-
     assert diagnose.static_runtime((str(executorch.find().runtime), sys.executable)) is None
 
 
@@ -153,6 +155,19 @@ def test_a_command_that_cannot_be_started(tmp_path, options, make, message):
     with pytest.raises(CaptureError, match=message) as raised:
         run((str(tmp_path / "command"),), options)
     assert raised.value.hint
+
+
+def test_a_dry_run_of_a_native_program(tmp_path, model):
+    """GIVEN any program WHEN run dry THEN what computed all the same is told from what was seen."""
+    program = read_program(model("convs_three_delegates"))
+    runs = default_inputs(program, ("forward",), (), 1).runs
+    (tmp_path / "plan").write_text(encode(RunnerPlan(model("convs_three_delegates"), ("forward",), runs)))
+    runner = str(native.runner(executorch.find()))
+    capture = run((runner, str(tmp_path / "plan")), RunOptions(output=tmp_path / "out.etmem", dry=True))
+    (issue,) = capture.issues
+    assert issue.code is IssueCode.DRY_OUTPUTS_INVALID
+    assert "cumsum" in issue.message
+    assert capture.target.executorch == executorch.find().version
 
 
 def test_no_command(options):

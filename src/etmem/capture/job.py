@@ -11,7 +11,7 @@ from etmem.capture.inputs import default_inputs, given_inputs
 from etmem.capture.options import BackendOption, Preset
 from etmem.capture.plan import RunnerPlan
 from etmem.model.errors import InputError, UsageError
-from etmem.program import is_constant_method, read, read_data, require_plan
+from etmem.program import Tensor, is_constant_method, read, read_data, require_plan
 from etmem.program.file import FileKind
 
 if TYPE_CHECKING:
@@ -45,20 +45,24 @@ class Job:
 
     @property
     def backends(self) -> frozenset[str]:
-        return frozenset(delegate.backend for plan in self.program.plans for delegate in plan.delegates)
+        """Of the delegates of the methods to run."""
+        plans = [require_plan(self.program, method) for method in self.plan.methods]
+        return frozenset(delegate.backend for plan in plans for delegate in plan.delegates)
 
     @property
     def python_only(self) -> tuple[str, ...]:
         """Operators of the methods to run that the native libraries cannot have."""
-        return tuple(name for name in self._operators() if name.partition("::")[0] in _PYTHON_ONLY)
+        return tuple(name for name in self.operators if name.partition("::")[0] in _PYTHON_ONLY)
 
     @property
     def python_modules(self) -> tuple[str, ...]:
         """What a Python process has to import for the operators of these methods."""
-        spaces = dict.fromkeys(name.partition("::")[0] for name in self._operators())
+        spaces = dict.fromkeys(name.partition("::")[0] for name in self.operators)
         return tuple(_PYTHON_EXTRA[space] for space in spaces if space in _PYTHON_EXTRA)
 
-    def _operators(self) -> tuple[str, ...]:
+    @property
+    def operators(self) -> tuple[str, ...]:
+        """Operators outside of delegates, of the methods to run."""
         plans = [require_plan(self.program, method) for method in self.plan.methods]
         return tuple(dict.fromkeys(str(operator) for plan in plans for operator in plan.operators))
 
@@ -78,9 +82,8 @@ def prepare(options: ProfileOptions, scratch: Path) -> Job:
     _check_files(options)
     path, cases = _program(options, scratch)
     program = read(path)
-    for data in options.data:
-        read_data(data)
     methods = _methods(program, options)
+    _check_external(program, methods, options)
     given = _given(options, [case for case in cases if case.method in methods])
     if given:
         from etmem.capture.arrays import ArrayFile
@@ -159,6 +162,19 @@ def _check_files(options: ProfileOptions) -> None:
     for library in options.libraries:
         if not library.is_file():
             raise InputError(f"{library} does not exist")
+
+
+def _check_external(program: Program, methods: tuple[str, ...], options: ProfileOptions) -> None:
+    """Raises ``InputError`` for weights that are in no file given, and for a file that holds none."""
+    there = {data.key for path in options.data for data in read_data(path).named_data}
+    values = (value for method in methods for value in require_plan(program, method).values)
+    missing = [value.name or "" for value in values if isinstance(value, Tensor) and value.external]
+    missing = [name for name in dict.fromkeys(missing) if name not in there]
+    if missing:
+        raise InputError(
+            f"{options.program.name} keeps {len(missing)} tensors in a file of their own, the first is {missing[0]}",
+            "Give that file with --ptd FILE.",
+        )
 
 
 def _is_bundle(path: Path) -> bool:

@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from etmem.capture import build, executorch, machine, plan, session
+from etmem.capture.dry import dry_issues
 from etmem.capture.failures import failure, parse_error
 from etmem.capture.job import Job, prepare
 from etmem.capture.launch import PROGRESS
@@ -90,7 +91,7 @@ def _session(
         keep_rusage=options.keep_rusage,
         executorch=options.executorch,
         extra=job.variables(os.environ),
-        issues=tuple(issues),
+        issues=(*issues, *(dry_issues(job.backends, job.operators) if options.dry else ())),
         progress=options.progress,
     )
 

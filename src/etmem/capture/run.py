@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from etmem.capture import build, diagnose, executorch, machine, session
+from etmem.capture.dry import dry_issues
 from etmem.capture.profile import TRACE_SUFFIX
 from etmem.capture.session import Session
 from etmem.model.errors import UsageError
@@ -34,7 +35,11 @@ def run(command: Sequence[str], options: RunOptions) -> Capture:
     from etmem.capture.seen import seen
 
     found = seen(ended.raw)
-    issues = [] if found.phases else [_no_phase(tuple(command), ended)]
+    issues: tuple[Issue, ...] = ()
+    if not found.phases:
+        issues = (_no_phase(tuple(command), ended),)
+    elif options.dry:
+        issues = dry_issues(found.backends, found.operators)
     target = replace(ended.metadata.target, executorch=_version(found.library))
     return session.finish(ended, issues, target)
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _LIBRARY_NOTE = "executorch.library"
+_DELEGATE_CALL = "DELEGATE_CALL"
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,9 @@ class Seen:
     """Whether any phase of ExecuTorch began."""
     library: str | None
     """The library that defines the runtime, where one was met."""
+    backends: frozenset[str] = frozenset()
+    operators: frozenset[str] = frozenset()
+    """Operators that were run outside of delegates."""
 
 
 def seen(raw: Path) -> Seen:
@@ -30,10 +34,12 @@ def seen(raw: Path) -> Seen:
         entries = walk(open_mapped(raw)).entries
     except TraceError:
         return Seen(phases=False, library=None)
-    strings = {entry.fields[0]: entry.tail for entry in entries[MetaType.STRING]}
+    strings = {entry.fields[0]: entry.tail.decode(errors="surrogateescape") for entry in entries[MetaType.STRING]}
     notes = {strings.get(entry.fields[0]): strings.get(entry.fields[1]) for entry in entries[MetaType.NOTE]}
-    library = notes.get(_LIBRARY_NOTE.encode())
+    scopes = {(entry.fields[2], strings.get(entry.fields[3], "")) for entry in entries[MetaType.SCOPE_BEGIN]}
     return Seen(
-        phases=any(ScopeKind(entry.fields[2]).is_phase for entry in entries[MetaType.SCOPE_BEGIN]),
-        library=library.decode(errors="surrogateescape") if library else None,
+        phases=any(ScopeKind(kind).is_phase for kind, _ in scopes),
+        library=notes.get(_LIBRARY_NOTE),
+        backends=frozenset(name for kind, name in scopes if kind == ScopeKind.DELEGATE),
+        operators=frozenset(name for kind, name in scopes if kind == ScopeKind.INSTRUCTION) - {_DELEGATE_CALL},
     )
