@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
+from etmem.model.codec import from_data
+from etmem.model.summary import SCHEMA, Moment, Summary
 from tests.accuracy.captures import (
     MIB,
     XNNPACK,
     baseline_rss,
     blocks,
     category_bytes,
+    etmem,
     owner_bytes,
     peak_rss,
     phases,
     profile,
 )
 from tests.accuracy.cases import CASES
+from tests.models.registry import model_path
 
 WEIGHTS = 4 * (2048 * 2048 + 2048) * 4
 """Bytes of the mlp's weights and biases."""
+
+
+def total(moment: Moment) -> int:
+    return moment.private_bytes + moment.file_bytes
 
 
 def test_weight_cache_packs_once() -> None:
@@ -74,10 +85,7 @@ def test_a_buffers_original_is_never_freed() -> None:
     mapped, buffered = (profile("mlp", *case.shapes, "--load-mode", mode) for mode in ("mmap", "buffer"))
     assert mapped.peaks.steady is not None
     assert buffered.peaks.steady is not None
-    kept = sum(
-        buffered.peaks.steady.momentXX - mapped.peaks.steady.moment.__getattribute__(kind)
-        for kind in ("private_bytes", "file_bytes")
-    )
+    kept = total(buffered.peaks.steady.moment) - total(mapped.peaks.steady.moment)
     assert kept == pytest.approx(WEIGHTS, rel=0.01)
     assert "original_kept" in {finding.code for finding in buffered.findings}
     assert {delegate.blob_released for delegate in buffered.delegates} == {"never"}
@@ -94,8 +102,7 @@ def test_file_and_mmap_loaders_take_the_same_in_another_kind() -> None:
         steady[mode] = peak.moment
     assert steady["mmap"].file_bytes == pytest.approx(WEIGHTS, rel=0.01)
     assert steady["file"].file_bytes == 0
-    totals = [moment.private_bytes + moment.file_bytes for moment in steady.values()]
-    assert totals[0] == pytest.approx(totals[1], abs=64 * 1024)
+    assert total(steady["mmap"]) == pytest.approx(total(steady["file"]), abs=64 * 1024)
     assert steady["file"].private_bytes - steady["mmap"].private_bytes == pytest.approx(WEIGHTS, rel=0.01)
 
 
@@ -125,17 +132,10 @@ def test_the_callers_tensors_are_the_hosts() -> None:
     moment = summary.peaks.inference.moment
     given = category_bytes(moment, "host", "inputs_outputs")
     assert given >= 3 * 256 * 256 * 4
-    assert owner_bytes(moment, "executorch") + owner_bytes(moment, XNNPACK) == moment.private_bytes + moment.file_bytes
+    assert owner_bytes(moment, "executorch") + owner_bytes(moment, XNNPACK) == total(moment)
 
 
-def test_json_to_standard_output(tmp_path: object) -> None:
-    import json
-
-    from etmem.model.codec import from_data
-    from etmem.model.summary import SCHEMA, Summary
-    from tests.accuracy.captures import etmem
-    from tests.models.registry import model_path
-
+def test_json_to_standard_output(tmp_path: Path) -> None:
     ran = etmem("profile", model_path("convs"), "--json", "-", cwd=tmp_path)
     assert ran.code == 0, ran.err
     assert from_data(Summary, json.loads(ran.out)).schema == SCHEMA
