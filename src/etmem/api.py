@@ -26,6 +26,7 @@ from etmem.model.summary import Environment, Summary, Target
 if TYPE_CHECKING:
     from etmem.analysis.context import Context
     from etmem.program import Program
+    from etmem.report.view import View
     from etmem.trace.tables import Trace
 
 PROGRAM_SUFFIX = ".pte"
@@ -51,6 +52,18 @@ class Profile:
         from etmem.report.json import to_json
 
         return to_json(self.summary)
+
+    def html(self, path: str | Path) -> None:
+        """Write the page that ``etmem report --html`` writes. Raises EtmemError where it cannot be written."""
+        self.export("html", path)
+
+    def export(self, name: str, path: str | Path) -> None:
+        """Write any report that ``etmem report`` has an option for: ``profile.export("pprof", "mlp.pb.gz")``."""
+        from etmem.report.exports import BY_NAME, write
+
+        if name not in BY_NAME:
+            raise UsageError(f"no such report: {name!r}", f"there are {', '.join(BY_NAME)}")
+        write(name, view(self.trace_path), Path(path))
 
     def __str__(self) -> str:
         return self.text()
@@ -105,6 +118,14 @@ def analyze_trace(path: Path) -> tuple[Summary, Context]:
 
     context = _context(*_read_trace(path))
     return summary(context, findings), context
+
+
+def view(trace: str | Path) -> View:
+    """A trace opened for the reports that show more than its summary. Raises TraceError."""
+    from etmem.report.view import View
+
+    path = Path(trace)
+    return View(*analyze_trace(path), path)
 
 
 def _read_trace(path: Path) -> tuple[Trace, CaptureMetadata]:

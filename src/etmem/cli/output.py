@@ -12,6 +12,7 @@ import click
 from etmem.api import Profile
 from etmem.cli.console import text_width, write_error, write_file, write_text
 from etmem.cli.exits import FAILURE, OK, WRONG_FIGURE
+from etmem.cli.exports import write_wanted
 from etmem.cli.parameters import PATH, json_option
 from etmem.model.words import Severity
 from etmem.report.units import clean
@@ -58,7 +59,8 @@ def present(profile: Profile, options: OutputOptions, *, exit_status: int = 0) -
         from etmem.bundle.writing import write_bundle
 
         write_bundle(options.bundle, profile.trace_path, redacted=options.redact)
-    if not options.quiet and options.json != "-":
+    on_stdout = write_wanted(profile.trace_path) or options.json == "-"
+    if not options.quiet and not on_stdout:
         write_text(profile.text(full=options.full, bytes_exact=options.exact, width=text_width()))
     wrong = any(issue.severity is Severity.ERROR for issue in profile.summary.issues)
     show_log(profile.log_path, every=options.verbose, failed=wrong or exit_status != 0)

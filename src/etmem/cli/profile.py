@@ -17,6 +17,7 @@ from etmem.capture.options import (
     parse_shape,
 )
 from etmem.cli.console import progress
+from etmem.cli.exports import export_options
 from etmem.cli.output import OutputOptions, output_options, present
 from etmem.cli.parameters import (
     PATH,
@@ -87,6 +88,7 @@ from etmem.cli.parameters import (
 @trace_option
 @keep_rusage_option
 @output_options
+@export_options("html")
 @verbose_option
 def command(
     model: Path,

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from etmem.cli.console import progress
+from etmem.cli.exports import export_options
 from etmem.cli.output import OutputOptions, output_options, present
 from etmem.cli.parameters import PATH
 
@@ -14,6 +15,7 @@ from etmem.cli.parameters import PATH
 @click.command(name="report")
 @click.argument("trace", metavar="TRACE", type=PATH)
 @output_options
+@export_options()
 def command(
     trace: Path, json: str | None, full: bool, exact: bool, quiet: bool, bundle: Path | None, redact: bool
 ) -> int:
@@ -21,6 +23,7 @@ def command(
 
     \b
     Example:  etmem report mlp.etmem --full
+              etmem report mlp.etmem --html mlp.html
               etmem report mlp.etmem --json -
     """
     from etmem.api import load

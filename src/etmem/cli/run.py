@@ -8,6 +8,7 @@ import click
 
 from etmem.capture.options import RunOptions
 from etmem.cli.console import progress
+from etmem.cli.exports import export_options
 from etmem.cli.output import OutputOptions, output_options, present
 from etmem.cli.parameters import dry_option, executorch_option, keep_rusage_option, trace_option, verbose_option
 
@@ -20,6 +21,7 @@ from etmem.cli.parameters import dry_option, executorch_option, keep_rusage_opti
 @trace_option
 @keep_rusage_option
 @output_options
+@export_options("html")
 @verbose_option
 def command(
     cmd: tuple[str, ...],

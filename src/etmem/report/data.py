@@ -1,0 +1,118 @@
+"""Everything that the HTML page shows, as one value. ``web/src/data.ts`` names the same fields."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from etmem.model.summary import Moment, Phase, Summary
+from etmem.report.explain import Entry, entries
+from etmem.report.live_blocks import LiveBlocks, live_blocks
+from etmem.report.operators import OperatorRow, operators
+from etmem.report.plans import PlanMap
+from etmem.report.samples import Samples
+from etmem.report.stacks import Stacks
+from etmem.report.view import View
+from etmem.trace.tables import RssSample
+
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class KeyRow:
+    owner: str
+    instance: str | None
+    category: str
+    counted: bool
+
+
+@dataclass(frozen=True)
+class SpanRow:
+    """A phase on the time axis; ``phase`` is the index in ``Summary.phases``."""
+
+    phase: int
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True)
+class RssRow:
+    stamp: int
+    time_ns: int
+    rss_bytes: int
+    high_water_bytes: int
+    """Highest since the sample before; 0 where the kernel cannot say."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A moment with a name: ``load``, ``inference`` or ``steady``."""
+
+    name: str
+    stamp: int
+
+
+@dataclass(frozen=True)
+class ReportData:
+    version: int
+    title: str
+    trace: str
+    summary: Summary
+    """Phases without the owners of their moments: the samples hold those."""
+    keys: tuple[KeyRow, ...]
+    samples: Samples
+    spans: tuple[SpanRow, ...]
+    marks: tuple[Mark, ...]
+    rss: tuple[RssRow, ...]
+    blocks: LiveBlocks
+    stacks: Stacks
+    plans: tuple[PlanMap, ...]
+    operators: tuple[OperatorRow, ...]
+    words: tuple[Entry, ...]
+    """What ``etmem explain`` says."""
+
+
+def report_data(view: View) -> ReportData:
+    context = view.context
+    return ReportData(
+        version=VERSION,
+        title=view.title,
+        trace=view.trace_path.name,
+        summary=_lean(view.summary),
+        keys=tuple(
+            KeyRow(key.owner, key.instance.label if key.instance else None, key.category.value, key.counted)
+            for key in context.keys
+        ),
+        samples=view.samples,
+        spans=tuple(SpanRow(index, span.begin, span.end) for index, span in enumerate(context.spans)),
+        marks=tuple(Mark(name, stamp) for name, stamp in context.peak_stamps.items()),
+        rss=() if context.options.dry else tuple(_rss(view, sample) for sample in context.trace.rss),
+        blocks=live_blocks(context) if not view.withheld else LiveBlocks((), (), (), (), (), (), ()),
+        stacks=view.stacks,
+        plans=view.plans,
+        operators=operators(context, view.plans) if not view.withheld else (),
+        words=tuple(entries().values()),
+    )
+
+
+def _rss(view: View, sample: RssSample) -> RssRow:
+    start = view.context.trace.header.start_monotonic_ns
+    known = view.context.trace.note("issue.high_water_unavailable") is None
+    return RssRow(sample.stamp, sample.time_ns - start, sample.rss_bytes, sample.high_water_bytes if known else 0)
+
+
+def _lean(summary: Summary) -> Summary:
+    return replace(summary, phases=tuple(map(_lean_phase, summary.phases)))
+
+
+def _lean_phase(phase: Phase) -> Phase:
+    return replace(
+        phase,
+        peak=_totals(phase.peak),
+        peak_private=_totals(phase.peak_private),
+        live_start=_totals(phase.live_start),
+        live_end=_totals(phase.live_end),
+    )
+
+
+def _totals(moment: Moment) -> Moment:
+    return replace(moment, owners=())

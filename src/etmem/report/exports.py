@@ -1,0 +1,56 @@
+"""The artefacts that a trace can become. One line here and one module each."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from etmem.model.errors import EtmemError
+
+if TYPE_CHECKING:
+    from etmem.report.view import View
+
+
+@dataclass(frozen=True)
+class Export:
+    """``module`` has ``render(view) -> bytes`` for a file, ``write(view, folder)`` for a folder."""
+
+    name: str
+    module: str
+    help: str
+    folder: bool = False
+
+
+EXPORTS = (Export("html", "html", "One HTML page with charts; needs no network."),)
+BY_NAME = {export.name: export for export in EXPORTS}
+
+
+def render(name: str, view: View) -> bytes:
+    """The content of a file."""
+    content: bytes = import_module(f"etmem.report.{BY_NAME[name].module}").render(view)
+    return content
+
+
+def write(name: str, view: View, path: Path) -> None:
+    """Writes a file, which is replaced as a whole or not at all, or the files of a folder. Raises EtmemError."""
+    try:
+        if BY_NAME[name].folder:
+            path.mkdir(parents=True, exist_ok=True)
+            import_module(f"etmem.report.{BY_NAME[name].module}").write(view, path)
+        else:
+            _replace(path, render(name, view))
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise EtmemError(f"cannot write {path}: {reason}", "give a place in a folder that can be written") from error
+
+
+def _replace(path: Path, content: bytes) -> None:
+    scratch = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        scratch.write_bytes(content)
+        scratch.replace(path)
+    finally:
+        scratch.unlink(missing_ok=True)

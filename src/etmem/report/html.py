@@ -1,0 +1,64 @@
+"""The HTML page: one file that needs no network, with the data of one run in it."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import zlib
+from functools import cache
+from importlib import resources
+
+from etmem.model.codec import to_data
+from etmem.report.data import ReportData, report_data
+from etmem.report.view import View
+
+_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<link rel="icon" href="data:,">
+<title>{title}</title>
+<style>{style}</style>
+</head>
+<body>
+<noscript>This report needs JavaScript. The figures are in: etmem report {trace} --full</noscript>
+<main id="report"></main>
+<script type="application/octet-stream" id="etmem-data">{data}</script>
+<script>{script}</script>
+</body>
+</html>
+"""
+_POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
+"""The page cannot reach the network, whatever stands in it."""
+
+
+def render(view: View) -> bytes:
+    return page(report_data(view)).encode()
+
+
+def page(data: ReportData) -> str:
+    """The same data gives the same text."""
+    return _PAGE.format(
+        policy=_POLICY,
+        title=html.escape(f"{data.title} - etmem"),
+        trace=html.escape(data.trace),
+        style=_asset("report.css"),
+        data=pack(data),
+        script=_asset("report.js"),
+    )
+
+
+def pack(data: ReportData) -> str:
+    """JSON under zlib under base64: a fifth of its size, and no name in it can be taken for markup."""
+    # ASCII: a path that is not valid UTF-8 (surrogates) survives.
+    text = json.dumps(to_data(data), separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    return base64.b64encode(zlib.compress(text.encode("ascii"), 6)).decode("ascii")
+
+
+@cache
+def _asset(name: str) -> str:
+    return resources.files("etmem.report").joinpath("assets", name).read_text(encoding="utf-8")

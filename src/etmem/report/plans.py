@@ -1,0 +1,122 @@
+"""Planned memory as a map: what lies where, from which instruction to which."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from etmem.analysis.context import Context
+from etmem.program.lifetimes import BEFORE, Lifetimes, Storage, lifetimes
+from etmem.program.model import DelegateCall, FreeCall, Instruction, JumpFalseCall, KernelCall, MoveCall, Plan
+
+if TYPE_CHECKING:
+    from etmem.program import Program
+
+
+@dataclass(frozen=True)
+class PlannedStorage:
+    mem_id: int
+    offset: int
+    bytes: int
+    first: int
+    """The instruction that fills it; -1: there before the first."""
+    last: int
+    label: str
+    kind: str
+    """``input``, ``output``, ``mutable`` or ``temporary``."""
+
+
+@dataclass(frozen=True)
+class PlanMap:
+    """The planned memory of one method; empty lists where the method plans none."""
+
+    program: int
+    method: str
+    instructions: tuple[str, ...]
+    live_bytes: tuple[int, ...]
+    """In use at each time, from -1 (before the first instruction) to the number of instructions (after the last)."""
+    peak: int
+    """The time of the most bytes in use."""
+    buffers: tuple[tuple[int, int], ...]
+    """(mem_id, bytes)."""
+    storages: tuple[PlannedStorage, ...]
+
+
+def plan_maps(context: Context) -> tuple[PlanMap, ...]:
+    """One for each method that was loaded, as far as the program's file is still there."""
+    loaded = dict.fromkeys(
+        (phase.program, phase.method) for phase in context.phases if phase.method is not None and phase.kind.is_load
+    )
+    return tuple(found for program, method in loaded for found in _map(context.program(program), program, method))
+
+
+def _map(program: Program | None, number: int, method: str) -> Iterator[PlanMap]:
+    plan = program.plan(method) if program is not None else None
+    if plan is not None:
+        yield plan_map(plan, number)
+
+
+def plan_map(plan: Plan, program: int = 0) -> PlanMap:
+    found = lifetimes(plan)
+    live = _live(found)
+    return PlanMap(
+        program=program,
+        method=plan.name,
+        instructions=tuple(instruction_name(plan, instruction) for instruction in found.instructions),
+        live_bytes=live,
+        peak=live.index(max(live)) + BEFORE,
+        buffers=plan.planned,
+        storages=tuple(_storage(plan, found, storage) for storage in found.storages),
+    )
+
+
+def _live(found: Lifetimes) -> tuple[int, ...]:
+    changes = [0] * (found.end + 3)
+    for storage in found.storages:
+        changes[storage.first - BEFORE] += storage.bytes
+        changes[storage.last + 1 - BEFORE] -= storage.bytes
+    return tuple(accumulate(changes))[:-1]
+
+
+def instruction_name(plan: Plan, instruction: Instruction) -> str:
+    match instruction:
+        case KernelCall(operator=operator):
+            return str(plan.operators[operator])
+        case DelegateCall(delegate=delegate):
+            return f"{plan.delegates[delegate].backend}[{delegate}]"
+        case MoveCall():
+            return "move"
+        case JumpFalseCall():
+            return "jump_false"
+        case FreeCall():
+            return "free"
+
+
+def _storage(plan: Plan, found: Lifetimes, storage: Storage) -> PlannedStorage:
+    tensors = [tensor for value in storage.values if (tensor := plan.tensor(value)) is not None]
+    largest = max(tensors, key=lambda tensor: tensor.nbytes)
+    shape = ",".join(str(size) for size in largest.sizes)
+    label = f"{largest.dtype.name}[{shape}]"
+    if largest.name:
+        label = f"{largest.name} {label}"
+    if len(tensors) > 1:
+        label += f" and {len(tensors) - 1} more on the same bytes"
+    return PlannedStorage(
+        storage.mem_id,
+        storage.offset,
+        storage.bytes,
+        storage.first,
+        storage.last,
+        label,
+        _kind(plan, found, storage),
+    )
+
+
+def _kind(plan: Plan, found: Lifetimes, storage: Storage) -> str:
+    values = set(storage.values)
+    for kind, members in (("mutable", found.mutable), ("output", plan.outputs), ("input", plan.inputs)):
+        if values & set(members):
+            return kind
+    return "temporary"

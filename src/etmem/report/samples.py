@@ -1,0 +1,106 @@
+"""Live bytes of every owner and category over time, at few enough moments to draw and without losing a peak."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from etmem.analysis.context import Account, Context
+from etmem.analysis.timeline import Timeline, sums_at
+from etmem.model.words import PROFILER
+from etmem.trace.tables import U64
+
+MOST = 2000
+"""Moments: about what a wide screen has in pixels."""
+_PER_BIN = 4
+"""The first, lowest, highest and last value of each bin."""
+
+
+@dataclass(frozen=True)
+class Series:
+    """Live bytes under one key, private or file-backed, one value per moment."""
+
+    key: int
+    """Index in ``Account.keys``."""
+    file: bool
+    values: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Every value is exact at its stamp and holds until the next one that is shown."""
+
+    stamps: tuple[int, ...]
+    times_ns: tuple[int, ...]
+    series: tuple[Series, ...]
+
+
+def samples(context: Context, most: int = MOST) -> Samples:
+    """The profiler's own memory is left out; what is never live is, too."""
+    if not context.spans:
+        return Samples((), (), ())
+    stamps = moments(context, most)
+    blocks, keys = context.blocks, len(context.keys)
+    found = []
+    for is_file, sizes in ((False, context.private_bytes), (True, context.file_bytes)):
+        rows = sizes > 0
+        columns = (blocks.begin[rows], blocks.end[rows], context.ledger.code[rows])
+        live = sums_at(stamps, *columns, keys, sizes[rows])
+        shown = [key for key in np.flatnonzero(live.any(axis=1)).tolist() if context.keys[key].owner != PROFILER]
+        found += [Series(key, is_file, tuple(live[key].tolist())) for key in shown]
+    return Samples(tuple(stamps.tolist()), times(context, stamps), tuple(found))
+
+
+def times(account: Account, stamps: U64) -> tuple[int, ...]:
+    """Nanoseconds since the trace's start."""
+    clock = account.ledger.clock
+    if not len(clock.stamps):
+        return (0,) * len(stamps)
+    found = np.interp(stamps.astype(np.float64), clock.stamps.astype(np.float64), clock.times.astype(np.float64))
+    return tuple(np.rint(found).astype(np.int64).tolist())
+
+
+def moments(context: Context, most: int = MOST) -> U64:
+    """Sorted stamps: at most ``most`` of the total's, and each owner's own peaks besides."""
+    total, window = context.ledger.total, context.ledger.window
+    edges = sorted({stamp for span in context.spans for stamp in (span.begin, span.end)})
+    if len(edges) * _PER_BIN * 2 > most:
+        # Too many phases to give each a bin: those of equal length take their place.
+        edges = [edges[0], edges[-1]]
+    chosen = set(edges) | set(context.peak_stamps.values()) | _owner_peaks(context)
+    chosen |= {snapshot.stamp for snapshot in context.trace.snapshots}
+    chosen |= {int(stamp) for stamp in total.stamps[reduced(total, edges, most - len(edges))].tolist()}
+    inside = sorted(stamp for stamp in chosen if window.since <= stamp <= window.until)
+    return np.array(inside, np.uint64)
+
+
+def reduced(line: Timeline, edges: Iterable[int], most: int) -> list[int]:
+    """Positions in a timeline: of every bin its first, lowest, highest and last. Bins never cross an edge."""
+    marks = np.searchsorted(line.stamps, np.array(list(edges), np.uint64), "left")
+    bounds = np.unique(np.concatenate([[0], marks, [len(line.stamps)]]))
+    counts = np.diff(bounds)
+    bins = max(most // _PER_BIN - len(counts), 0)
+    chosen: set[int] = set()
+    for begin, count in zip(bounds[:-1].tolist(), counts.tolist(), strict=True):
+        share = 1 + int(bins * count / max(len(line.stamps), 1))
+        cuts = np.unique(np.linspace(begin, begin + count, min(share, count) + 1).astype(np.int64)).tolist()
+        for start, end in pairwise(cuts):
+            values = line.values[start:end]
+            chosen |= {start, start + int(values.argmin()), start + int(values.argmax()), end - 1}
+    return sorted(chosen)
+
+
+def _owner_peaks(context: Context) -> set[int]:
+    """Where each counted owner is largest, over all and in each group of phases."""
+    found = set()
+    window = context.ledger.window
+    for owner in {key.owner for key in context.keys if key.counted}:
+        line = context.ledger.owner_timeline(owner)
+        found.add(line.peak(window.since, window.until)[0])
+        for kind in {span.kind for span in context.spans}:
+            tops = [line.peak(span.begin, span.end) for span in context.spans if span.kind is kind]
+            found.add(max(tops, key=lambda top: top[1])[0])
+    return found

@@ -1,0 +1,150 @@
+"""Where memory was asked for: the path of scopes of every block and, where recorded, its call stack.
+
+One row stands for all blocks of one path; flame graphs, pprof, speedscope and collapsed stacks are made of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+import numpy as np
+
+from etmem.analysis.context import Context
+from etmem.analysis.lookup import I64
+from etmem.analysis.owners import allocation_functions, function_name
+from etmem.delegates.description import Description
+from etmem.model.words import Category
+from etmem.report.demangle import demangle
+from etmem.report.scope_names import ScopeNames
+
+UNKNOWN = "[unknown]"
+AT = ("load", "inference", "steady")
+"""The moments of ``Weights.live``."""
+
+
+@dataclass(frozen=True)
+class Weight:
+    bytes: int
+    blocks: int
+
+
+@dataclass(frozen=True)
+class StackRow:
+    """``scope`` and ``native`` are indices in ``Stacks.frames``, outermost first; ``native`` may be empty."""
+
+    scope: tuple[int, ...]
+    native: tuple[int, ...]
+    key: int
+    """Index in ``Account.keys``."""
+    file: bool
+    live: tuple[Weight, ...]
+    """At the peaks of load and of inference, and at the end of the last inference; see ``AT``."""
+    allocated: Weight
+
+
+@dataclass(frozen=True)
+class Stacks:
+    frames: tuple[str, ...]
+    rows: tuple[StackRow, ...]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Blocks of one scope, call stack, key and kind: ``row`` is the first of them."""
+
+    scope: int
+    stack: int
+    key: int
+    file: bool
+    row: int
+
+
+def stacks(context: Context) -> Stacks:
+    """All blocks that peaks count."""
+    rows = np.flatnonzero(context.ledger.counted)
+    groups, member = grouped(context, rows)
+    weights = _weights(context, rows, member, len(groups))
+    frames: dict[str, int] = {}
+    names = ScopeNames(context)
+    found: dict[tuple[object, ...], I64] = {}
+    for index, group in enumerate(groups):
+        scope = tuple(frames.setdefault(text, len(frames)) for text in scope_path(context, names, group))
+        native = tuple(frames.setdefault(text, len(frames)) for text in native_path(context, group.stack))
+        place = (scope, native, group.key, group.file)
+        found[place] = found.get(place, 0) + weights[index]
+    return Stacks(tuple(frames), tuple(_row(place, sums) for place, sums in found.items()))
+
+
+def grouped(context: Context, rows: I64) -> tuple[list[Group], I64]:
+    """The groups that some rows fall into, and the group of each row."""
+    file = context.file_bytes[rows] > 0
+    columns = (context.who.scope[rows], context.blocks.stack[rows], context.ledger.code[rows], file)
+    label = np.zeros(len(rows), np.uint64)
+    for column in columns:
+        values, number = np.unique(column, return_inverse=True)
+        # What was told apart so far is numbered anew, so that the product never leaves 64 bits.
+        label = np.unique(label * np.uint64(len(values)) + number.astype(np.uint64), return_inverse=True)[1]
+        label = label.astype(np.uint64)
+    _, first, member = np.unique(label, return_index=True, return_inverse=True)
+    scopes, called, keys, files = ([column[row] for row in first.tolist()] for column in columns)
+    parts = zip(scopes, called, keys, files, rows[first].tolist(), strict=True)
+    return [Group(int(a), int(b), int(c), bool(d), row) for a, b, c, d, row in parts], member.astype(np.int64)
+
+
+def scope_path(context: Context, names: ScopeNames, group: Group) -> tuple[str, ...]:
+    """Phase, instruction, delegate and tags; then the operator that the backend's description finds; then what
+    the memory is."""
+    key = context.keys[group.key]
+    operator = _operator(context, group)
+    category = names.category(key.owner, Category(key.category))
+    return (*names.path(group.scope), *([operator] if operator else []), category)
+
+
+def native_path(context: Context, stack: int) -> tuple[str, ...]:
+    addresses = context.trace.stacks.get(stack, ())
+    names = context.symbolizer.stack(addresses)
+    found = [_frame(context, name, address) for name, address in zip(names, addresses, strict=True)]
+    return tuple(reversed(found))
+
+
+def _frame(context: Context, name: str, address: int) -> str:
+    if name:
+        return demangle(name)
+    piece = context.symbolizer.code.at(address - 1)
+    return f"[{PurePath(piece.path).name}]" if piece is not None else UNKNOWN
+
+
+def _operator(context: Context, group: Group) -> str | None:
+    owner = context.keys[group.key].owner
+    description = context.descriptions.get(owner.partition(":")[2])
+    addresses = context.trace.stacks.get(group.stack)
+    if not isinstance(description, Description) or not addresses:
+        return None
+    function = function_name(int(allocation_functions(context.events, context.blocks, np.array([group.row]))[0]))
+    return description.operator(context.symbolizer.stack(addresses), function)
+
+
+def _weights(context: Context, rows: I64, member: I64, groups: int) -> I64:
+    """Per group: bytes and number, at each moment of ``AT`` and of all that was allocated; shape (groups, 8)."""
+    sizes = (context.private_bytes + context.file_bytes)[rows]
+    columns = []
+    for live in (*(_live(context, at, rows) for at in AT), context.fresh[rows]):
+        columns.append(np.bincount(member[live], sizes[live], groups))
+        columns.append(np.bincount(member[live], minlength=groups))
+    return np.rint(np.stack(columns, axis=1)).astype(np.int64)
+
+
+def _live(context: Context, at: str, rows: I64) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    stamp = context.peak_stamps.get(at)
+    if stamp is None:
+        return np.zeros(len(rows), np.bool_)
+    return context.ledger.live(stamp)[rows]
+
+
+def _row(place: tuple[object, ...], sums: I64) -> StackRow:
+    scope, native, key, file = place
+    figures: Sequence[int] = sums.tolist()
+    pairs = [Weight(figures[at], figures[at + 1]) for at in range(0, len(figures), 2)]
+    return StackRow(scope, native, key, file, tuple(pairs[:-1]), pairs[-1])  # type: ignore[arg-type]

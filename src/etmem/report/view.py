@@ -1,0 +1,46 @@
+"""One run opened for the reports that show more than its summary."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path, PurePath
+
+from etmem.analysis.context import Context
+from etmem.analysis.issues import hooks_missed
+from etmem.model.summary import Summary
+from etmem.report.plans import PlanMap, plan_maps
+from etmem.report.samples import Samples, samples
+from etmem.report.stacks import Stacks, stacks
+
+
+@dataclass(frozen=True)
+class View:
+    """What every exporter reads: the summary, the account behind it, and what several of them share."""
+
+    summary: Summary
+    context: Context
+    trace_path: Path
+
+    @property
+    def title(self) -> str:
+        """The program's file name, else the trace's."""
+        paths = [program.path for program in self.summary.programs if program.path]
+        return PurePath(paths[0]).name if paths else self.trace_path.name
+
+    @cached_property
+    def withheld(self) -> bool:
+        """Owners are unknown: no view by owner may show them as zero."""
+        return bool(hooks_missed(self.context))
+
+    @cached_property
+    def samples(self) -> Samples:
+        return samples(self.context) if not self.withheld else Samples((), (), ())
+
+    @cached_property
+    def stacks(self) -> Stacks:
+        return stacks(self.context) if not self.withheld else Stacks((), ())
+
+    @cached_property
+    def plans(self) -> tuple[PlanMap, ...]:
+        return plan_maps(self.context)
