@@ -1,8 +1,10 @@
 #include "api.h"
 
 #include "arena.h"
+#include "attach.h"
 #include "observe.h"
 #include "recorder.h"
+#include "recording.h"
 #include "scopes.h"
 
 namespace etmem {
@@ -114,6 +116,20 @@ void begin_heaps() {
 }
 
 }  // namespace etmem
+
+/* For Python (ctypes): records this process from now on. Options are those of recording.h, 0 on success, else errno. */
+extern "C" ETMEM_EXPORT int etmem_attach(const char* path, const etmem::recording_options* options) {
+  if (etmem::recording()) return EBUSY;
+  errno = 0;
+  if (!etmem::start_recording(path, *options)) return errno != 0 ? errno : EIO;
+  return etmem::attach::attach() > 0 ? 0 : ENOSYS;
+}
+
+extern "C" ETMEM_EXPORT void etmem_detach(void) {
+  if (!etmem::recording()) return;
+  etmem::attach::detach();
+  etmem::stop_recording("detach");
+}
 
 const etmem_api etmem_api_v1 = {
     1,

@@ -113,16 +113,23 @@ Functions call = {
 #include "hooks.def"
 };
 
-void resolve() {
+namespace {
+
+void resolve_from(void* where) {
   if (resolving) return;
   resolving = true;
-#define ETMEM_LIBC(name)                                                                     \
-  if (void* found = dlsym(RTLD_NEXT, #name)) {                                               \
-    call.name = reinterpret_cast<decltype(call.name)>(found);                                \
+#define ETMEM_LIBC(name)                                      \
+  if (void* found = dlsym(where, #name)) {                    \
+    call.name = reinterpret_cast<decltype(call.name)>(found); \
   }
 #include "hooks.def"
   resolving = false;
 }
+
+}  // namespace
+
+void resolve() { resolve_from(RTLD_NEXT); }
+void resolve_default() { resolve_from(RTLD_DEFAULT); }
 
 }  // namespace next
 }  // namespace etmem

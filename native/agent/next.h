@@ -21,6 +21,10 @@ struct Functions {
 /* Until `resolve` has run, the entries that allocate serve from the bootstrap arena. */
 extern Functions call;
 
+/* The definitions after ours: for a preloaded agent. */
 void resolve();
+
+/* The definitions that the process uses: for an agent that was opened later and comes before nobody. */
+void resolve_default();
 
 }  // namespace etmem::next

@@ -141,4 +141,28 @@ etmem_stub_common:
 
 #endif
 
+    /* In the slots of attached modules only: finds what dlopen brought, then jumps to dlsym, which looks at its
+     * caller's address. */
+    .globl etmem_dlsym_stub
+    .hidden etmem_dlsym_stub
+    .type etmem_dlsym_stub, @function
+etmem_dlsym_stub:
+    .cfi_startproc
+    push %rdi
+    .cfi_adjust_cfa_offset 8
+    push %rsi
+    .cfi_adjust_cfa_offset 8
+    sub $8, %rsp
+    .cfi_adjust_cfa_offset 8
+    call etmem_new_modules
+    add $8, %rsp
+    .cfi_adjust_cfa_offset -8
+    pop %rsi
+    .cfi_adjust_cfa_offset -8
+    pop %rdi
+    .cfi_adjust_cfa_offset -8
+    jmp *dlsym@GOTPCREL(%rip)
+    .cfi_endproc
+    .size etmem_dlsym_stub, . - etmem_dlsym_stub
+
     .section .note.GNU-stack, "", @progbits

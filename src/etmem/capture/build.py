@@ -132,6 +132,7 @@ def _agent_recipe(native: Path) -> Recipe:
             "-Wl,--exclude-libs,ALL",
             # Its constructor runs before those of all other libraries: what they allocate is then seen.
             "-Wl,-z,initfirst",
+            "-Wl,-Bsymbolic-functions",
             "-Wl,-z,now",
             "-Wl,-z,defs",
             *("-lgcc_eh", "-lgcc", "-lpthread", "-ldl", "-lc"),
