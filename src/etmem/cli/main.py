@@ -23,6 +23,7 @@ VERBS = {
     "run": "The same for any command, Python or native: etmem run -- CMD ...",
     "report": "Any report from a trace.",
     "diff": "What changed from one run, or one program, to another.",
+    "check": "Whether a run keeps to a budget of bytes.",
     "verify": "Whether a bundle is whole.",
     "explain": "What a line, an issue or a finding means, and what to do.",
     "doctor": "What works on this machine, and why not.",
@@ -57,7 +58,7 @@ def cli(ctx: click.Context, version: bool) -> None:
     Example:  etmem profile model.pte
               etmem profile model.pte --full --json model.json
     \b
-    Exit codes:  0 ok, 1 failure, 2 usage, 4 a printed figure is wrong or missing.
+    Exit codes:  0 ok, 1 failure, 2 usage, 3 over budget, 4 a printed figure is wrong or missing.
     """
     if version:
         from etmem import __version__
