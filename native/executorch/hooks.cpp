@@ -222,11 +222,24 @@ et::EventTracer* method_get_event_tracer(et::Method* self) {
   return method != nullptr ? method->inner() : tracer;
 }
 
+/* Said once for a method that runs unseen; its address is all there is to tell it by. */
+void note_unseen(const et::Method* method) {
+  static const et::Method* said = nullptr;
+  if (said == method) return;
+  said = method;
+  const etmem_api* table = api();
+  const auto meta = method->method_meta();
+  char text[256] = "it was loaded before the recording began, so its inferences are not in it: ";
+  std::strncat(text, meta.name(), sizeof text - std::strlen(text) - 1);
+  if (table != nullptr) table->note(name_id("issue.methods_loaded_before_attach"), name_id(text));
+}
+
 et::Error method_execute(et::Method* self) {
   static const auto call = original<et::Error (*)(et::Method*)>(kExecute);
   TracedMethod* method = traced_method(self);
   if (method != nullptr) method->copy_settings();
   const etmem_api* table = api();
+  if (method == nullptr && table != nullptr) note_unseen(self);
   if (method == nullptr || table == nullptr) return call(self);
   const uint64_t iteration = method->iterations++;
   Scope scope(ETMEM_INFERENCE, method->name(), method->program(), static_cast<int64_t>(iteration));
@@ -238,10 +251,10 @@ et::Error method_execute(et::Method* self) {
   return error;
 }
 
-/* Also runs on moved-from shells, which have no tracer. */
+/* Also runs on moved-from shells, which have no tracer, and on what is left of a load that failed. */
 void destroy_method(et::Method* self, void (*call)(et::Method*)) {
   TracedMethod* method = traced_method(self);
-  if (method == nullptr) return call(self);
+  if (method == nullptr || method == t_loading) return call(self);
   const etmem_api* table = api();
   if (table != nullptr && !method->snapshot_taken && method->iterations > 0) {
     table->snapshot(name_id("unload"), method->last_inference);

@@ -110,9 +110,9 @@ def finish(ended: Ended, issues: Sequence[Issue] = (), target: Target | None = N
     # On a full disk the trace does without: what the process was started with stands in it already.
     with suppress(OSError):
         append_notes(ended.raw, {CAPTURE_NOTE: encode(metadata), EXIT_STATUS_NOTE: str(ended.status)})
-    _pack(ended.raw, session.output)
+    keep(ended.raw, session.output)
     for child in _children(ended.raw):
-        _pack(child, session.output.with_name(session.output.name + child.suffix))
+        keep(child, session.output.with_name(session.output.name + child.suffix))
     unrecorded(ended.raw).unlink(missing_ok=True)
     return Capture(
         trace_path=session.output,
@@ -149,7 +149,7 @@ def stacks() -> tuple[str, ...]:
     return tuple(delegates.stack_backends())
 
 
-def _pack(raw: Path, output: Path) -> None:
+def keep(raw: Path, output: Path) -> None:
     """Compress the trace; where that fails it stays as it is, which every reader accepts too."""
     from etmem.trace.pack import pack
 

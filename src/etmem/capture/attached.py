@@ -1,0 +1,164 @@
+"""``with etmem.trace("run.etmem") as t:``: recording a running interpreter, or a part of what it does."""
+
+from __future__ import annotations
+
+import ctypes
+import html
+import os
+import platform
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from etmem.capture import build, machine
+from etmem.capture.executorch import UNKNOWN_VERSION
+from etmem.capture.metadata import CAPTURE_NOTE, CaptureMetadata, encode, notes_variable
+from etmem.model.errors import CaptureError, UsageError
+from etmem.model.summary import Target
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from etmem.api import Profile
+    from etmem.model.summary import Summary
+
+_STACKS_VARIABLE = "ETMEM_STACKS"
+
+
+class _Options(ctypes.Structure):
+    """``recording_options`` of native/agent/recording.h."""
+
+    _fields_ = (
+        ("status", ctypes.c_uint32),
+        ("keep_rusage", ctypes.c_bool),
+        ("dry", ctypes.c_bool),
+        ("all_stacks", ctypes.c_bool),
+        ("stacks", ctypes.c_char_p),
+        ("hooks_path", ctypes.c_char_p),
+        ("builder", ctypes.c_char_p),
+        ("notes", ctypes.c_char_p),
+    )
+
+
+_kept: list[_Options] = []
+"""The agent keeps pointers into them for as long as it records."""
+
+
+class Recording:
+    """A trace of this process between ``__enter__`` and ``__exit__``, in a file of its own.
+
+    What was loaded before is not in it: blocks that are older count as the process's, and methods that were loaded
+    before run unseen, which an issue says. One recording at a time; one after the other as many as you like. Raises
+    ``UsageError`` inside another recording and under ``etmem run``, ``CaptureError`` where it cannot be written.
+    """
+
+    def __init__(self, path: str | Path, *, stacks: bool = False) -> None:
+        """``stacks``: every allocation inside a phase records its native call stack."""
+        self.path = Path(path)
+        self._stacks = stacks
+        self._profile: Profile | None = None
+        self._agent: ctypes.CDLL | None = None
+
+    def __enter__(self) -> Recording:
+        agent = ctypes.CDLL(str(build.agent()))
+        options = self._options()
+        _kept.append(options)
+        raw = self._raw()
+        error = agent.etmem_attach(os.fsencode(raw.absolute()), ctypes.byref(options))
+        if error:
+            raise _cannot_attach(error, raw)
+        self._agent = agent
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._agent is None:
+            return
+        self._agent.etmem_detach()
+        self._agent = None
+        from etmem.capture.session import keep
+
+        keep(self._raw(), self.path)
+
+    @property
+    def profile(self) -> Profile:
+        """What was recorded. Raises ``UsageError`` while the recording still runs."""
+        if self._agent is not None:
+            raise UsageError("the trace is still being recorded", "ask for it after the with block")
+        if self._profile is None:
+            from etmem.api import load
+
+            self._profile = load(self.path)
+        return self._profile
+
+    def summary(self) -> Summary:
+        """``etmem.summary/1`` as dataclasses."""
+        return self.profile.summary
+
+    def __str__(self) -> str:
+        return self.profile.text()
+
+    def _repr_html_(self) -> str:
+        text = str(self.path) if self._agent is not None else str(self)
+        return f"<pre>{html.escape(text)}</pre>"
+
+    def _raw(self) -> Path:
+        return self.path.with_name(self.path.name + ".raw")
+
+    def _options(self) -> _Options:
+        from etmem.delegates import stack_backends
+
+        backends = ",".join(stack_backends())
+        os.environ[_STACKS_VARIABLE] = backends  # the hooks read it where they meet the first delegate
+        metadata = CaptureMetadata(_target(), machine.environment((*sys.orig_argv,), os.environ), ())
+        notes = notes_variable({CAPTURE_NOTE: encode(metadata)})
+        return _Options(
+            all_stacks=self._stacks,
+            stacks=backends.encode(),
+            builder=os.fsencode(sys.executable),
+            notes=notes.encode(),
+        )
+
+
+def trace(path: str | Path, *, stacks: bool = False) -> Recording:
+    """Record this process: ``with etmem.trace("run.etmem") as t: ...``, then ``t.summary()``."""
+    return Recording(path, stacks=stacks)
+
+
+def _target() -> Target:
+    cpu, isa = machine.cpu()
+    return Target(
+        arch=platform.machine(),
+        cpu=cpu,
+        isa=isa,
+        pointer_bytes=machine.POINTER_BYTES,
+        executorch=_version(),
+        runtime="attached",
+        loader="",
+        iterations=0,
+        dry=False,
+        preset="",
+        backend_options=(),
+        threads=None,
+        inputs=(),
+    )
+
+
+def _version() -> str:
+    from etmem.capture import executorch
+
+    try:
+        return executorch.find(None).version
+    except CaptureError:
+        return UNKNOWN_VERSION
+
+
+def _cannot_attach(error: int, raw: Path) -> Exception:
+    import errno
+
+    if error == errno.EBUSY:
+        return UsageError("this process is being recorded already", "end that trace first; under `etmem run` there is one")
+    if error == errno.ENOSYS:
+        return CaptureError("no call of this process can be followed", "start it with `etmem run -- COMMAND`")
+    return CaptureError(f"cannot write {raw}: {os.strerror(error)}", "name another place for the trace")
