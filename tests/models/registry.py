@@ -15,6 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 FAMILIES: dict[str, tuple[str, ...]] = {
+    "allocating": ("allocating.pte",),
     "cases": (
         "mlp.pte",
         "mlp_portable.pte",
