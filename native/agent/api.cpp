@@ -122,6 +122,7 @@ extern "C" ETMEM_EXPORT int etmem_attach(const char* path, const etmem::recordin
   if (etmem::recording()) return EBUSY;
   errno = 0;
   if (!etmem::start_recording(path, *options)) return errno != 0 ? errno : EIO;
+  etmem::observe::snapshot(etmem::recorder::string("attach"), 0);
   return etmem::attach::attach() > 0 ? 0 : ENOSYS;
 }
 

@@ -30,7 +30,11 @@ constexpr unsigned long kPagemapScan = _IOWR('f', 16, ScanArguments);
 constexpr uint64_t kIsFile = 1 << 2;
 constexpr uint64_t kIsPresent = 1 << 3;
 constexpr uint64_t kIsZeroPage = 1 << 5;
-constexpr uint64_t kUserEnd = 0x7ffffffff000;  // x86-64 and 47/48-bit arm64 processes keep below it
+#if defined(__aarch64__)
+constexpr uint64_t kUserEnd = 0xfffffffff000;  // with 48-bit addresses; with fewer the scan fails and pagemap serves
+#else
+constexpr uint64_t kUserEnd = 0x7ffffffff000;
+#endif
 
 constexpr size_t kBuffer = 48 * 1024;  // one meta entry's worth
 
@@ -245,7 +249,7 @@ int visit_module(dl_phdr_info* info, size_t, void* scope) {
 }  // namespace
 
 void rss(format::RssLabel label, uint32_t scope) {
-  if (!recording()) return;
+  if (!recording() || options.emulated) return;
   Busy busy;
   char text[4096];
   const ssize_t n = sys::read_file("/proc/self/status", text, sizeof text - 1);
@@ -266,7 +270,7 @@ void rss(format::RssLabel label, uint32_t scope) {
 }
 
 void snapshot(uint32_t name, uint32_t scope) {
-  if (!recording() || options.dry) return;
+  if (!recording() || options.dry || options.emulated) return;
   Busy busy;
   Guard guard(lock);
   if (buffer == nullptr) buffer = static_cast<char*>(arena::allocate(kBuffer));

@@ -21,7 +21,8 @@ void begin_trace();
 
 struct Options {
   bool keep_rusage;  // do not reset the high water: resetting lowers the program's own ru_maxrss
-  bool dry;          // RSS, residency and balance would be those of what was not computed
+  bool dry;          // residency and balance would be those of what was not computed
+  bool emulated;     // RSS and pages would be the emulator's, its translations included
 };
 extern Options options;
 

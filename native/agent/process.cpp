@@ -65,6 +65,7 @@ void start(char** environment) {
   options.status = started ? 0u : static_cast<uint32_t>(format::kForkedChild);
   options.keep_rusage = is_set(environment, "ETMEM_KEEP_RUSAGE");
   options.dry = is_set(environment, "ETMEM_DRY");
+  options.emulated = is_set(environment, "ETMEM_EMULATED");
   options.all_stacks = is_set(environment, "ETMEM_ALL_STACKS");
   options.stacks = variable(environment, "ETMEM_STACKS");
   options.hooks_path = variable(environment, "ETMEM_HOOKS_PATH");

@@ -1,6 +1,7 @@
 #include "recording.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -58,13 +59,16 @@ void note_own_path() {
   note("agent.path", info.dli_fname, strlen(info.dli_fname));
 }
 
+/* qemu-user accepts MADV_WIPEONFORK and ignores it: there a forked child is stopped here. */
+void stop_in_child() { *g_switch = 0; }
+
 bool make_switch() {
   if (g_switch != &never) return true;
   void* page = sys::map_private(4096);
   if (page == nullptr) return false;
   if (madvise(page, 4096, MADV_WIPEONFORK) != 0) return false;  // a child would write into our trace
   g_switch = static_cast<volatile uint32_t*>(page);
-  return true;
+  return pthread_atfork(nullptr, nullptr, stop_in_child) == 0;
 }
 
 }  // namespace
@@ -73,7 +77,7 @@ volatile uint32_t* g_switch = &never;
 
 bool start_recording(const char* path, const recording_options& options) {
   if (recording() || !make_switch() || !trace_file::open(path, options.status)) return false;
-  observe::options = {options.keep_rusage, options.dry};
+  observe::options = {options.keep_rusage, options.dry, options.emulated};
   observe::begin_trace();
   scopes::all_stacks = options.all_stacks;
   stubs::options = {options.hooks_path, options.builder, options.dry};

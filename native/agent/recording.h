@@ -10,6 +10,7 @@ struct recording_options {
   uint32_t status;    // Status bits that the trace starts with
   bool keep_rusage;   // see observe::Options
   bool dry;
+  bool emulated;
   bool all_stacks;         // every allocation inside a phase records its call stack
   const char* stacks;      // the backends whose description asks for call stacks, for the trace's reader
   const char* hooks_path;  // see stubs::Options

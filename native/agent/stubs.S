@@ -148,6 +148,7 @@ etmem_stub_common:
     .type etmem_dlsym_stub, @function
 etmem_dlsym_stub:
     .cfi_startproc
+#if defined(__x86_64__)
     push %rdi
     .cfi_adjust_cfa_offset 8
     push %rsi
@@ -162,6 +163,23 @@ etmem_dlsym_stub:
     pop %rdi
     .cfi_adjust_cfa_offset -8
     jmp *dlsym@GOTPCREL(%rip)
+#elif defined(__aarch64__)
+    hint #34                   /* bti c */
+    stp x29, x30, [sp, #-32]!
+    .cfi_def_cfa_offset 32
+    .cfi_offset x29, -32
+    .cfi_offset x30, -24
+    stp x0, x1, [sp, #16]
+    bl etmem_new_modules
+    ldp x0, x1, [sp, #16]
+    ldp x29, x30, [sp], #32
+    .cfi_restore x29
+    .cfi_restore x30
+    .cfi_def_cfa_offset 0
+    adrp x16, :got:dlsym
+    ldr x16, [x16, #:got_lo12:dlsym]
+    br x16
+#endif
     .cfi_endproc
     .size etmem_dlsym_stub, . - etmem_dlsym_stub
 
