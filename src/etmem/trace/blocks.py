@@ -46,9 +46,15 @@ def blocks(trace: Trace, use: Passes | None = None) -> tuple[Blocks, BlockStats]
     return _together(heap, rows), stats
 
 
+_FEW = 500
+"""Pieces to copy in a loop: more take longer than a look at each row."""
+
+
 def _insert(column: Column, places: list[int], values: list[int]) -> Column:
-    """``numpy.insert`` looks at each row of the column; copying what is between the few places does not."""
+    """``numpy.insert`` looks at each row of the column; copying what is between a few places does not."""
     added = np.array(values, column.dtype)
+    if len(places) > _FEW:
+        return np.insert(column, places, added)
     pieces = [column[: places[0]]]
     for at, (place, following) in enumerate(pairwise([*places, len(column)])):
         pieces += (added[at : at + 1], column[place:following])

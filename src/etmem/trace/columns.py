@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from etmem.trace.meta import damaged
 from etmem.trace.model import KNOWN_KINDS
@@ -45,14 +46,24 @@ def decode(name: str, packed: bytes, rows: int) -> Column:
     """The inverse; TraceError where the bytes are not ``rows`` of such a column."""
     width = np.dtype(DTYPES[name]).itemsize
     planes = np.frombuffer(decompress(packed, rows * width), np.uint8).reshape(width, rows)
-    column: Column = np.ascontiguousarray(planes.T).view(np.dtype(DTYPES[name]).newbyteorder("<")).reshape(rows)
-    column = column.astype(DTYPES[name], copy=False)
+    column = _from_planes(planes, np.dtype(DTYPES[name]))
     if name in _AS_STEPS:
         column = np.cumsum(_unzigzag(column), dtype=np.uint64)
     if name == "stamp" and not (column[1:] > column[:-1]).all():
         raise damaged("its events are not in order")
     if name == "kind" and not KNOWN_KINDS[column].all():
         raise damaged("an event of unknown kind")
+    return column
+
+
+def _from_planes(planes: npt.NDArray[np.uint8], dtype: np.dtype[Any]) -> Column:
+    """Most high planes are all zero: adding up the others takes a third of the time of transposing all."""
+    column: Column = planes[0].astype(dtype)
+    for place, plane in enumerate(planes[1:], start=1):
+        if plane.any():
+            high = plane.astype(dtype)
+            high <<= dtype.type(8 * place)
+            column |= high
     return column
 
 
@@ -83,4 +94,9 @@ def _zigzag(steps: Column) -> Column:
 
 
 def _unzigzag(column: Column) -> Column:
-    return (column >> np.uint64(1)) ^ (~(column & np.uint64(1)) + np.uint64(1))
+    """In place: ``column`` is its caller's own."""
+    signs = column & np.uint64(1)
+    np.negative(signs, out=signs)
+    column >>= np.uint64(1)
+    column ^= signs
+    return column

@@ -9,7 +9,7 @@ tables, or one column of one block of events. Blocks follow each other in stamp 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from struct import Struct
 from typing import Any
@@ -77,9 +77,11 @@ class PackedEvents(LazyEvents):
         return column
 
     def batches(self, rows: int = BLOCK_ROWS) -> Iterator[Events]:
-        for block in self.__dict__["_blocks"]:
-            columns = (_column(self.__dict__["_data"], field.name, block[field.name]) for field in fields(Events))
-            yield from Events(*columns).batches(rows)
+        blocks = self.__dict__["_blocks"]
+        for block in blocks:
+            batch = self if len(blocks) == 1 else PackedEvents(self.__dict__["_data"], [block])
+            # A whole block as it is: a column that nobody looks at is never unpacked.
+            yield from (batch,) if rows >= BLOCK_ROWS else super(PackedEvents, batch).batches(rows)
 
 
 def is_packed(data: npt.NDArray[np.uint8]) -> bool:
