@@ -10,7 +10,7 @@ CPP := $(shell find native -name '*.cpp' -o -name '*.hpp' -o -name '*.h' | sort)
 PY := src tests benchmarks examples
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format lint types bench clean
+.PHONY: help demo test check format lint types web pages bench clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -23,7 +23,7 @@ demo: $(VENV)/.demo ## profile a small model and print the first screen
 test: $(VENV)/.test ## run every test
 	$(BIN)/python -m pytest $(PYTEST_FLAGS)
 
-check: lint types test ## format, lint, types, then every test
+check: lint types pages test ## format, lint, types, then every test
 
 format: $(VENV)/.test ## rewrite the sources as the formatters want them
 	$(BIN)/ruff format $(PY)
@@ -37,6 +37,12 @@ lint: $(VENV)/.test ## formatters and linters, changing nothing
 
 types: $(VENV)/.test ## mypy --strict
 	$(BIN)/mypy
+
+web: web/node_modules/.package-lock.json ## build the HTML report's script and style
+	npm --prefix web run build
+
+pages: web/node_modules/.package-lock.json ## check that the package carries what web/ builds
+	npm --prefix web run check
 
 bench: $(VENV)/.bench ## figures beside memray's, in one run
 	$(BIN)/python benchmarks/run.py
@@ -60,6 +66,10 @@ $(VENV)/.demo: $(VENV)/.install
 $(VENV)/.test: $(VENV)/.install
 	$(PIP) install torch==2.13.0
 	$(PIP) install --editable '.[test,lint]'
+	touch $@
+
+web/node_modules/.package-lock.json: web/package-lock.json
+	npm --prefix web ci --no-audit --no-fund --loglevel=error
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.test

@@ -60,7 +60,7 @@ export interface PlanMap {
   program: number; method: string; instructions: string[]; live_bytes: number[]; peak: number;
   buffers: [number, number][]; storages: Storage[];
 }
-export interface OperatorRow {
+export interface InstructionRow {
   program: number; method: string; index: number; name: string; executions: number; allocated_bytes: number;
   allocations: number; live_at_peak_bytes: number; planned_bytes: number; planned_at_peak_bytes: number;
 }
@@ -71,7 +71,7 @@ export interface Report {
   spans: { phase: number; begin: number; end: number }[];
   marks: { name: string; stamp: number }[];
   rss: { stamp: number; time_ns: number; rss_bytes: number; high_water_bytes: number }[];
-  blocks: LiveBlocks; stacks: { frames: string[]; rows: StackRow[] }; plans: PlanMap[]; operators: OperatorRow[];
+  blocks: LiveBlocks; stacks: { frames: string[]; rows: StackRow[] }; plans: PlanMap[]; instructions: InstructionRow[];
   words: Word[];
 }
 

@@ -29,6 +29,14 @@ export const balanceName = (at: string): string => BALANCES[at] ?? at;
 export const lineName = (line: string): string =>
   line === "executorch" || line === "host" || line.startsWith("delegate:") ? ownerName(line) : shorten(plain(line));
 
+/** The longest form that fits: ``inference forward 2``, ``inference 2``, ``2``, or nothing. */
+export function phaseLabel(phase: Phase, limit: number): string {
+  const number = phase.iteration === null ? "" : String(phase.iteration + 1);
+  const kind = phase.kind.replaceAll("_", " ");
+  const forms = [phaseName(phase), `${kind} ${number}`.trim(), number];
+  return forms.find((form) => form.length <= limit) ?? "";
+}
+
 export function phaseName(phase: Phase, limit = 60): string {
   const words = [phase.kind.replaceAll("_", " ")];
   if (phase.method !== null) words.push(plain(phase.method));

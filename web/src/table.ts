@@ -8,6 +8,8 @@ export interface Column<R> {
   value: (row: R) => string | number;
   cell?: (row: R) => Node | string;
   title?: string;
+  /** Sorts by a number and shows words. */
+  words?: boolean;
 }
 
 export interface TableOptions<R> {
@@ -28,8 +30,9 @@ export function table<R>(rows: R[], columns: Column<R>[], options: TableOptions<
   const foot = h("tfoot");
   const more = h("button", { type: "button", class: "more", click: () => { most += 200; draw(); } });
   const numeric = columns.map((column) => rows.length > 0 && typeof column.value(rows[0]!) === "number");
+  const right = columns.map((column, index) => numeric[index] === true && !column.words);
   const headers = columns.map((column, index) =>
-    h("th", { scope: "col", class: numeric[index] ? "number" : "" },
+    h("th", { scope: "col", class: right[index] ? "number" : "" },
       h("button", { type: "button", title: column.title ?? `Sort by ${column.label}`, click: () => sortBy(index) }, column.label)));
 
   function sortBy(index: number): void {
@@ -54,7 +57,7 @@ export function table<R>(rows: R[], columns: Column<R>[], options: TableOptions<
     headers.forEach((header, index) =>
       header.setAttribute("aria-sort", index !== sorted ? "none" : descending ? "descending" : "ascending"));
     replace(body, ...found.slice(0, most).map((row) => h("tr", { class: options.rowClass?.(row) ?? "" },
-      ...columns.map((column, index) => h("td", { class: numeric[index] ? "number" : "" },
+      ...columns.map((column, index) => h("td", { class: right[index] ? "number" : "" },
         column.cell ? column.cell(row) : String(column.value(row)))))));
     if (found.length === 0)
       replace(body, h("tr", {}, h("td", { colspan: columns.length, class: "nothing" }, needle ? "Nothing matches." : "Nothing.")));

@@ -1,5 +1,6 @@
 // Bytes as text, as the text report spells them: one decimal, two below a tenth; all digits on request.
 
+import { ticks } from "d3-array";
 import { h } from "./dom";
 
 const KIB = 1024;
@@ -45,4 +46,10 @@ export function percent(part: number, whole: number): string {
   if (whole === 0) return "-";
   const value = (100 * part) / whole;
   return value > 0 && value < 0.1 ? "<0.1 %" : `${value.toFixed(value < 10 ? 1 : 0)} %`;
+}
+
+/** Round steps in the unit that the largest is shown in. */
+export function niceBytes(top: number, count: number): number[] {
+  const unit = top >= MIB ? MIB : top >= KIB ? KIB : 1;
+  return ticks(0, top / unit, count).map((tick) => tick * unit);
 }

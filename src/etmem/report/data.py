@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 from etmem.model.summary import Moment, Phase, Summary
 from etmem.report.explain import Entry, entries
+from etmem.report.instructions import InstructionRow, instructions
 from etmem.report.live_blocks import LiveBlocks, live_blocks
-from etmem.report.operators import OperatorRow, operators
 from etmem.report.plans import PlanMap
 from etmem.report.samples import Samples
 from etmem.report.stacks import Stacks
@@ -66,7 +66,7 @@ class ReportData:
     blocks: LiveBlocks
     stacks: Stacks
     plans: tuple[PlanMap, ...]
-    operators: tuple[OperatorRow, ...]
+    instructions: tuple[InstructionRow, ...]
     words: tuple[Entry, ...]
     """What ``etmem explain`` says."""
 
@@ -89,7 +89,7 @@ def report_data(view: View) -> ReportData:
         blocks=live_blocks(context) if not view.withheld else LiveBlocks((), (), (), (), (), (), ()),
         stacks=view.stacks,
         plans=view.plans,
-        operators=operators(context, view.plans) if not view.withheld else (),
+        instructions=instructions(context, view.plans) if not view.withheld else (),
         words=tuple(entries().values()),
     )
 

@@ -6,7 +6,7 @@ import { ownerName, plain, shorten } from "../names";
 import type { State } from "../state";
 import { table, type Column } from "../table";
 import { hideTooltip, showTooltip } from "../tooltip";
-import { bytes, exactSize, size } from "../units";
+import { bytes, exactSize, niceBytes, size } from "../units";
 import { nothing, section } from "./section";
 
 const KINDS = ["input", "temporary", "output", "mutable"];
@@ -23,7 +23,7 @@ export function arenas(state: State): HTMLElement {
     { label: "Bytes", value: (row) => row.bytes, cell: (row) => bytes(row.bytes) },
     { label: "Used at most", value: (row) => row.used_peak_bytes ?? used(planned, row) ?? 0, cell: (row) => { const count = row.used_peak_bytes ?? used(planned, row); return count === null ? "-" : bytes(count); } },
     { label: "Allocations", value: (row) => row.allocations },
-    { label: "Users", value: (row) => row.users.length, cell: (row) => shorten(row.users.slice(0, 3).map((user) => `${user.instance ? plain(user.instance) : ownerName(user.owner)} ${size(user.bytes)}`).join(", "), 90) || "-" },
+    { label: "Users", words: true, value: (row) => row.users.length, cell: (row) => shorten(row.users.slice(0, 3).map((user) => `${user.instance ? plain(user.instance) : ownerName(user.owner)} ${size(user.bytes)}`).join(", "), 90) || "-" },
   ];
   return section("arenas", "Arenas",
     "Regions that ExecuTorch hands out from. They refine what is counted above and add to no total.",
@@ -89,9 +89,9 @@ class Maps {
     const top = scaleLinear([0, Math.max(...live, 1)], [MARGIN.top - 8, 14]);
     const picture = s("svg", { width: this.width, height: HEIGHT, role: "img", "aria-label": `Planned memory of ${plain(plan.method)}: ${exactSize(total)}, at most ${exactSize(live[peak + 1]!)} in use at ${when(plan, peak)}` });
     const grid = s("g", { class: "axes" });
-    for (const tick of y.ticks(4)) put(grid, s("line", { x1: MARGIN.left, x2: this.width - MARGIN.right, y1: y(tick), y2: y(tick), class: "grid" }), s("text", { x: MARGIN.left - 8, y: y(tick) + 4, "text-anchor": "end" }, size(tick)));
+    for (const tick of niceBytes(total, 4)) put(grid, s("line", { x1: MARGIN.left, x2: this.width - MARGIN.right, y1: y(tick), y2: y(tick), class: "grid" }), s("text", { x: MARGIN.left - 8, y: y(tick) + 4, "text-anchor": "end" }, size(tick)));
     for (const tick of x.ticks(Math.min(count, 10)).filter((one) => Number.isInteger(one) && one >= 0 && one < count)) put(grid, s("text", { x: (x(tick) + x(tick + 1)) / 2, y: HEIGHT - 10, "text-anchor": "middle" }, String(tick)));
-    put(grid, s("text", { x: MARGIN.left - 8, y: MARGIN.top - 24, "text-anchor": "end" }, "in use"));
+    put(grid, s("text", { x: MARGIN.left - 8, y: MARGIN.top - 24, "text-anchor": "end" }, "in use"), s("text", { x: this.width - MARGIN.right, y: HEIGHT - 10, "text-anchor": "end" }, "instruction"));
     put(picture, grid, s("rect", { x: x(peak), y: 10, width: x(peak + 1) - x(peak), height: HEIGHT - MARGIN.bottom - 10, class: "peak-column" }));
     const steps = live.map((value, index) => `H${x(index - 1).toFixed(1)}V${top(value).toFixed(1)}`).join("");
     put(picture, s("path", { d: `M${x(-1)},${MARGIN.top - 8}${steps}H${x(count + 1)}V${MARGIN.top - 8}Z`, class: "usage" }));

@@ -7,6 +7,12 @@ import { table, type Column } from "../table";
 import { bytes } from "../units";
 import { nothing, section } from "./section";
 
+function sharers(names: string[]): Node | string {
+  if (names.length === 0) return "-";
+  const all = names.map(plain).join(", ");
+  return h("span", { title: all.slice(0, 2000) }, names.length > 2 ? `${names.length} others` : shorten(all, 60));
+}
+
 export function delegates(state: State): HTMLElement {
   const rows = state.report.summary.delegates;
   if (rows.length === 0) return section("delegates", "Delegates", "", nothing("No delegate was entered."));
@@ -23,7 +29,7 @@ export function delegates(state: State): HTMLElement {
     size("First execute", "What the first inference adds", (row) => row.first_execute_growth_bytes),
     size("Steady", "Live at the end of the last inference", (row) => row.steady_bytes),
     { label: "Allocations", title: "In executes after the first", value: (row) => row.execute_allocations },
-    { label: "Shares with", value: (row) => row.shared_with.length, cell: (row) => shorten(plain(row.shared_with.join(", ")), 60) || "-" },
+    { label: "Shares with", words: true, value: (row) => row.shared_with.length, cell: (row) => sharers(row.shared_with) },
   ];
   return section("delegates", "Delegates", "One row per instance, in the order of the file.", table(rows, columns, { label: "delegates", filter: rows.length > 8, most: 50 }));
 }

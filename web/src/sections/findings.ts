@@ -19,7 +19,7 @@ export function findings(state: State): HTMLElement {
 }
 
 function finding(state: State, row: Finding): HTMLElement {
-  const saving = row.saving_bytes === null ? null
+  const saving = row.saving_bytes === null || row.saving_bytes === 0 ? null
     : h("span", { class: "saving" }, "saves ", bytes(row.saving_bytes, HOW_SURE[row.certainty] ?? "inferred"), row.certainty === "exact" ? "" : ` (${row.certainty})`);
   return h("li", { style: `--owner:${ownerColor(row.owner)}` },
     h("div", { class: "line" }, word(row.code, plain(row.code), row.bytes, ownerName(row.owner)),

@@ -1,4 +1,4 @@
-import type { OperatorRow } from "../data";
+import type { InstructionRow } from "../data";
 import { h } from "../dom";
 import { plain, shorten } from "../names";
 import type { State } from "../state";
@@ -7,12 +7,12 @@ import { bytes } from "../units";
 import { nothing, section } from "./section";
 
 export function operators(state: State): HTMLElement {
-  const rows = state.report.operators;
+  const rows = state.report.instructions;
   if (rows.length === 0) return section("operators", "Operators", "", nothing("No instruction was seen: the program did not run, or its ExecuTorch has no event tracer."));
   const methods = new Set(rows.map((row) => `${row.program}/${row.method}`)).size > 1;
-  const size = (label: string, title: string, value: (row: OperatorRow) => number): Column<OperatorRow> => ({ label, title, value, cell: (row) => value(row) ? bytes(value(row)) : "-" });
-  const columns: Column<OperatorRow>[] = [
-    ...(methods ? [{ label: "Method", value: (row: OperatorRow) => plain(row.method), cell: (row: OperatorRow) => shorten(plain(row.method), 32) }] : []),
+  const size = (label: string, title: string, value: (row: InstructionRow) => number): Column<InstructionRow> => ({ label, title, value, cell: (row) => value(row) ? bytes(value(row)) : "-" });
+  const columns: Column<InstructionRow>[] = [
+    ...(methods ? [{ label: "Method", value: (row: InstructionRow) => plain(row.method), cell: (row: InstructionRow) => shorten(plain(row.method), 32) }] : []),
     { label: "Instruction", value: (row) => row.index },
     { label: "Operator", value: (row) => plain(row.name), cell: (row) => h("code", { title: plain(row.name).slice(0, 2000) }, shorten(plain(row.name), 60)) },
     { label: "Runs", value: (row) => row.executions },

@@ -4,10 +4,10 @@ import { select } from "d3-selection";
 import { area, curveLinear, curveStepAfter, line } from "d3-shape";
 import { choices, h, put, replace, s } from "../dom";
 import { layers, totals, type Grouping, type Layer } from "../layers";
-import { momentName, phaseName } from "../names";
+import { momentName, phaseLabel, phaseName } from "../names";
 import { sampleAt, type State } from "../state";
 import { hideTooltip, showTooltip } from "../tooltip";
-import { bytes, size, time } from "../units";
+import { bytes, niceBytes, size, time } from "../units";
 import { blocksAt } from "./blocks";
 import { nothing, section } from "./section";
 
@@ -165,8 +165,8 @@ class Chart {
       const [left, right] = [this.x(this.atStamp(span.begin)), this.x(this.atStamp(span.end))];
       const width = Math.max(right - left, 1);
       put(group, s("rect", { x: left, y: MARGIN.top - 20, width, height: HEIGHT - MARGIN.bottom - MARGIN.top + 20, class: `band ${phase.kind} ${index % 2 ? "odd" : ""}` }));
-      const name = phaseName(phase, Math.floor(width / 6.6));
-      if (width > 40) put(group, s("text", { x: Math.max(left, MARGIN.left) + 5, y: MARGIN.top - 8, class: "band-name" }, name));
+      const name = phaseLabel(phase, Math.floor((width - 8) / 6.4));
+      if (name) put(group, s("text", { x: Math.max(left, MARGIN.left) + 5, y: MARGIN.top - 8, class: "band-name" }, name));
     });
     return group;
   }
@@ -177,6 +177,7 @@ class Chart {
     if (!this.options.rss || rss.length === 0) return group;
     const points = rss.map((row) => [this.x(this.position(row)), this.y(row.rss_bytes)] as [number, number]);
     put(group, s("path", { d: line().curve(curveLinear)(points) ?? "", class: "rss" }));
+    for (const [x, y] of points) put(group, s("circle", { cx: x, cy: y, r: 2, class: "rss-point" }));
     rss.forEach((row, index) => {
       if (row.high_water_bytes > 0 && index > 0)
         put(group, s("line", { x1: points[index - 1]![0], x2: points[index]![0], y1: this.y(row.high_water_bytes), y2: this.y(row.high_water_bytes), class: "high-water" }));
@@ -190,7 +191,7 @@ class Chart {
 
   private axes(): Node {
     const group = s("g", { class: "axes" });
-    for (const tick of niceBytes(this.y.domain()[1]!)) {
+    for (const tick of niceBytes(this.y.domain()[1]!, 5)) {
       const y = this.y(tick);
       put(group, s("line", { x1: MARGIN.left, x2: this.width - MARGIN.right, y1: y, y2: y, class: "grid" }), s("text", { x: MARGIN.left - 8, y: y + 4, "text-anchor": "end" }, size(tick)));
     }
@@ -293,10 +294,4 @@ class Chart {
   }
 
   private listening = false;
-}
-
-/** Round steps in the unit that the largest is shown in. */
-function niceBytes(top: number): number[] {
-  const unit = top >= 1024 * 1024 ? 1024 * 1024 : top >= 1024 ? 1024 : 1;
-  return scaleLinear([0, top / unit], [0, 1]).ticks(5).map((tick) => tick * unit);
 }

@@ -40,14 +40,17 @@ const ratio = (value: number): string => value.toFixed(value < 9.95 ? 1 : 0);
 
 function largest(peak: Peak, all: number): string {
   const owners = new Map<string, number>();
-  let best: { owner: string; category: string; bytes: number } | null = null;
+  const parts = new Map<string, { owner: string; category: string; bytes: number }>();
   for (const row of peak.moment.owners) {
     if (row.owner === "host" || row.owner === "profiler") continue;
     owners.set(row.owner, (owners.get(row.owner) ?? 0) + total(row));
-    for (const one of row.categories)
-      if (!best || one.private_bytes + one.file_bytes > best.bytes)
-        best = { owner: row.owner, category: one.category, bytes: one.private_bytes + one.file_bytes };
+    for (const one of row.categories) {
+      const id = `${row.owner}\n${one.category}`;
+      const sum = (parts.get(id)?.bytes ?? 0) + one.private_bytes + one.file_bytes;
+      parts.set(id, { owner: row.owner, category: one.category, bytes: sum });
+    }
   }
+  const [best] = [...parts.values()].sort((a, b) => b.bytes - a.bytes);
   const [first] = [...owners].sort((a, b) => b[1] - a[1]);
   if (!first || !best) return "";
   return ` ${ownerName(first[0])} holds ${percent(first[1], all)} of it; the largest part is ` +
