@@ -19,6 +19,7 @@ SpinLock heap_lock;
 HeapEntry* heap_list;
 uint32_t heaps;
 uint32_t segments;
+uint32_t older_segments;  // of earlier traces: their end is nothing to this one
 uint64_t expected;
 
 int is_recording() { return recording(); }
@@ -85,7 +86,7 @@ etmem_id segment(const etmem_segment* s) {
 }
 
 void segment_free(etmem_id id) {
-  if (id == 0) return;
+  if (id <= older_segments) return;
   if (Entry entry; entry) recorder::meta(format::kMetaSegmentFree, format::MetaSegmentFree{id, t_state.scope});
 }
 
@@ -107,7 +108,8 @@ uint64_t remaining_inferences() {
 
 }  // namespace
 
-void begin_heaps() {
+void begin_clients() {
+  older_segments = __atomic_load_n(&segments, __ATOMIC_RELAXED);
   for (const HeapEntry* heap = heap_list; heap != nullptr; heap = heap->next) {
     format::MetaHeap record = heap->record;
     record.scope = 0;  // a scope of an earlier trace

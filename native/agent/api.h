@@ -6,8 +6,8 @@
 
 namespace etmem {
 
-/* Tells a new trace of the heaps that clients registered in earlier ones. */
-void begin_heaps();
+/* Tells a new trace of the heaps that clients registered in earlier ones, and forgets their segments. */
+void begin_clients();
 
 }  // namespace etmem
 

@@ -84,7 +84,7 @@ bool start_recording(const char* path, const recording_options& options) {
   stubs::api = &etmem_api_v1;
   *g_switch = ++traces;
   recorder::begin_tables();
-  begin_heaps();
+  begin_clients();
   note("trace.path", path, strlen(path));
   note_own_path();
   note_memlock();

@@ -6,6 +6,7 @@
 
 namespace etmem {
 
+/* Mirrored by src/etmem/capture/attached.py. */
 struct recording_options {
   uint32_t status;    // Status bits that the trace starts with
   bool keep_rusage;   // see observe::Options

@@ -17,6 +17,8 @@ PROGRAM_FILE = "program file"
 OTHER_LIBRARIES = "other libraries"
 STACKS = "stacks"
 RETAINED = "retained by malloc"
+BEFORE = "before the recording"
+"""Anonymous pages that were resident when an attached recording began, and that no block has claimed since."""
 
 _ARENA_ALIGNMENT = 64 << 20
 """glibc's thread arenas start at multiples of HEAP_MAX_SIZE."""

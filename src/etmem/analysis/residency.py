@@ -17,12 +17,14 @@ from etmem.analysis.context import Account
 from etmem.analysis.coverage import Coverage, Remainder, union
 from etmem.analysis.lookup import I64
 from etmem.analysis.modules import Vma, parse_maps
-from etmem.analysis.places import MMAP_THRESHOLD, PROGRAM_FILE, RETAINED, Places
+from etmem.analysis.places import BEFORE, MMAP_THRESHOLD, PROGRAM_FILE, RETAINED, Places
 from etmem.model.words import PROFILER, Category, Source
 from etmem.trace.tables import U64, BlockKind, Snapshot
 
 _PRESENT, _ZERO_PAGE = 1 << 3, 1 << 5
 _CHUNK_HEADER = 16
+ATTACHED = "attach"
+"""The snapshot that a recording of a running process begins with."""
 _OF_THE_FILE = (Category.PROGRAM, Category.CONSTANTS, Category.ORIGINAL_WEIGHTS)
 """A delegate's other file mappings are its own, such as a cache of packed weights."""
 
@@ -93,7 +95,9 @@ def _count_vmas(
     ends = np.array([vma.end for vma in vmas], np.int64)
     own = _own_ranges(account, snapshot)
     profilers = _per_vma(uncovered, own, starts, ends)
-    slack = _per_vma(uncovered, _mmapped_chunks(account, snapshot).outside(own), starts, ends)
+    chunks = _mmapped_chunks(account, snapshot)
+    slack = _per_vma(uncovered, chunks.outside(own), starts, ends)
+    older = _per_vma(uncovered, _resident_before(account).outside(own).outside(chunks), starts, ends)
     rest = uncovered.between(starts, ends) - profilers
     places = Places(account, snapshot, vmas)
     sums[PROFILER] += int(profilers.sum())
@@ -104,6 +108,7 @@ def _count_vmas(
         elif vma.is_anonymous:
             # A mapping that malloc made for one block: only the block's own pages are known to be malloc's.
             sums[RETAINED] += int(slack[index])
+            sums[BEFORE] += int(older[index])
 
 
 def _per_vma(uncovered: Remainder, ranges: Coverage, starts: I64, ends: I64) -> I64:
@@ -133,6 +138,12 @@ def _own_ranges(account: Account, snapshot: Snapshot) -> Coverage:
     own = [mapping for mapping in account.trace.own if mapping.stamp <= snapshot.stamp]
     starts = np.array([mapping.address for mapping in own], np.int64)
     return union(starts, starts + np.array([mapping.bytes for mapping in own], np.int64))
+
+
+def _resident_before(account: Account) -> Coverage:
+    """The pages that an attached recording found; none where the process was recorded from its start."""
+    found = next((s for s in account.trace.snapshots if s.name == ATTACHED), None)
+    return _resident(found.pages if found is not None else np.zeros((0, 3), np.uint64))
 
 
 def _mmapped_chunks(account: Account, snapshot: Snapshot) -> Coverage:

@@ -26,12 +26,13 @@ _STACKS_VARIABLE = "ETMEM_STACKS"
 
 
 class _Options(ctypes.Structure):
-    """``recording_options`` of native/agent/recording.h."""
+    """``recording_options`` of native/agent/recording.h, field by field."""
 
     _fields_ = (
         ("status", ctypes.c_uint32),
         ("keep_rusage", ctypes.c_bool),
         ("dry", ctypes.c_bool),
+        ("emulated", ctypes.c_bool),
         ("all_stacks", ctypes.c_bool),
         ("stacks", ctypes.c_char_p),
         ("hooks_path", ctypes.c_char_p),
