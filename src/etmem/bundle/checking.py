@@ -36,7 +36,7 @@ def check_target(
     ``folder`` is the one that baselines are relative to. Raises EtmemError.
     """
     runs = _runs(target, repeats or budget.repeats, progress)
-    return check(budget, runs, _baselines(budget, folder), target=target.name)
+    return check(budget, runs, read_baselines(budget, folder), target=target.name)
 
 
 def update_baselines(target: Path, budget: Budget, folder: Path, progress: Progress = lambda _: None) -> list[Path]:
@@ -72,7 +72,7 @@ def _profile(program: Path, scratch: Path) -> Path:
     return profile(ProfileOptions(program=program, output=scratch / "run.etmem")).trace_path
 
 
-def _baselines(budget: Budget, folder: Path) -> dict[str, Summary]:
+def read_baselines(budget: Budget, folder: Path) -> dict[str, Summary]:
     """Those that are there; what is missing is an error of its limits, not of the others."""
     names = dict.fromkeys(limit.baseline for limit in budget.limits if limit.baseline is not None)
     return {name: load(folder / name).summary for name in names if (folder / name).exists()}
