@@ -9,7 +9,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from etmem.analysis import arenas, balance, delegates, heaps, issues, modules, owners, peaks, phases, scopes
+from etmem.analysis import (
+    arenas,
+    balance,
+    delegates,
+    heaps,
+    instructions,
+    issues,
+    modules,
+    owners,
+    peak_parts,
+    peaks,
+    phases,
+    planned_tensors,
+    scopes,
+)
 from etmem.analysis import segments as segments_
 from etmem.analysis import sharing as sharing_
 from etmem.analysis import threads as threads_
@@ -124,6 +138,10 @@ def summary(context: Context, find: Finder) -> Summary:
         high_waters=() if dry else peaks.high_waters(context, context.phases, context.peaks),
         findings=() if withheld else find(context),
         issues=issues.issues(context),
+        instructions=() if withheld else instructions.instructions(context),
+        planned_tensors=planned_tensors.planned_tensors(context),
+        peak_parts=() if withheld else peak_parts.peak_parts(context),
+        delegate_operators=() if withheld else peak_parts.delegate_operators(context),
     )
 
 

@@ -36,6 +36,21 @@ class Timeline:
         top = first + int(np.argmax(self.values[first : last + 1]))
         return max(int(self.stamps[top]), begin), int(self.values[top])
 
+    def values_at(self, stamps: I64) -> I64:
+        """``at`` for many stamps."""
+        return self.values[self._positions(stamps)]
+
+    def peaks(self, begins: I64, ends: I64) -> I64:
+        """The largest value in each [begin, end]."""
+        if not len(begins):
+            return np.empty(0, np.int64)
+        edges = np.stack([self._positions(begins), self._positions(ends) + 1], axis=1).ravel()
+        # reduceat wants every edge to be an index: one more value, which no interval reaches.
+        return np.maximum.reduceat(np.append(self.values, 0), edges)[::2]
+
+    def _positions(self, stamps: I64) -> I64:
+        return np.searchsorted(self.stamps, stamps.astype(np.uint64), "right") - 1
+
     def _position(self, stamp: int) -> int:
         return int(np.searchsorted(self.stamps, np.uint64(stamp), "right")) - 1
 

@@ -8,7 +8,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from etmem.model.words import Category, Certainty, FindingCode, IssueCode, PhaseKind, Severity, Source
+from etmem.model.words import (
+    Category,
+    Certainty,
+    FindingCode,
+    IssueCode,
+    NoInstruction,
+    PhaseKind,
+    Severity,
+    Source,
+)
 
 SCHEMA = "etmem.summary/1"
 
@@ -61,6 +70,8 @@ class Environment:
     command: tuple[str, ...]
     exit_status: int | None
     """The process's exit code, or minus the signal that ended it."""
+    emulator: str = ""
+    """``qemu-aarch64 7.2.22``, where the target's CPU is not this machine's: RSS would be the emulator's."""
 
 
 @dataclass(frozen=True)
@@ -265,6 +276,115 @@ class Issue:
 
 
 @dataclass(frozen=True)
+class SourceLine:
+    """Where in the eager model something comes from, by the program's ETRecord."""
+
+    file: str
+    """Empty where the node has no stack trace."""
+    line: int
+    function: str
+    text: str
+    """The line itself, as it was when the model was exported."""
+    module: str
+    """Path of the submodule: ``layers.0``."""
+    operator: str
+    """The edge operator: ``aten.convolution.default``."""
+
+
+@dataclass(frozen=True)
+class InstructionBytes:
+    """One instruction of a method, in its first inference or in all later ones.
+
+    Bytes are those that peaks count, private and file. The rows of one method and ``at`` add up to its
+    inferences' ``allocated_bytes`` and ``allocations``.
+    """
+
+    program: int
+    method: str
+    chain: int | None
+    instruction: int | None
+    """Its place in the chain; null for what belongs to none, see ``reason``."""
+    operator: str
+    """``aten::cumsum.out``; the backend of a delegate call."""
+    instance: str | None
+    """The delegate that it calls."""
+    reason: NoInstruction | None
+    at: str
+    """``first`` or ``later``."""
+    inferences: int
+    """How many are in this row: allocated, freed and temp_bytes are their sum, all else their largest."""
+    live_before_bytes: int
+    live_after_bytes: int
+    peak_bytes: int
+    """The most that was live while it ran."""
+    allocated_bytes: int
+    allocations: int
+    freed_bytes: int
+    """Live memory that ended while it ran."""
+    temp_bytes: int
+    """Asked of the temp allocator."""
+    temp_peak_bytes: int
+    planned_live_bytes: int | None
+    """Planned memory in use at this instruction, by the file; at the bounds of dynamic shapes."""
+    sources: tuple[SourceLine, ...] = ()
+
+
+@dataclass(frozen=True)
+class PlannedTensor:
+    """A place in planned memory for as long as it holds one thing; views of one tensor are one."""
+
+    program: int
+    method: str
+    mem_id: int
+    offset: int
+    planned_bytes: int
+    used_bytes: int | None
+    """At the largest shapes that ran, where they are known; equal to planned_bytes for static shapes."""
+    dtype: str
+    shape: tuple[int, ...]
+    """Of its largest tensor; the bound of dynamic ones."""
+    first: int
+    """The instruction that fills it; -1: there before the first. Chains count one after another."""
+    last: int
+    writer: str
+    """The operator that fills it, ``input`` or ``state``."""
+    at_peak: bool
+    """In use at the instruction that needs the most planned memory."""
+    sources: tuple[SourceLine, ...] = ()
+
+
+@dataclass(frozen=True)
+class PeakPart:
+    """What an instruction holds at the peak: what was allocated while it ran and by the delegate it calls."""
+
+    at: str
+    """``load`` or ``inference``."""
+    program: int
+    method: str
+    instruction: int
+    operator: str
+    instance: str | None
+    bytes: int
+    blocks: int
+    running: bool
+    """The peak was reached while it ran."""
+    sources: tuple[SourceLine, ...] = ()
+
+
+@dataclass(frozen=True)
+class DelegateOperator:
+    """What a delegate holds for one kind of its own operators at the peak of inference, where its calls tell."""
+
+    owner: str
+    instance: str | None
+    operator: str
+    """``convolution2d_nhwc_f32``."""
+    category: Category
+    bytes: int
+    blocks: int
+
+
+@dataclass(frozen=True)
 class Summary:
     target: Target
     environment: Environment
@@ -279,3 +399,7 @@ class Summary:
     findings: tuple[Finding, ...]
     issues: tuple[Issue, ...]
     schema: str = SCHEMA
+    instructions: tuple[InstructionBytes, ...] = ()
+    planned_tensors: tuple[PlannedTensor, ...] = ()
+    peak_parts: tuple[PeakPart, ...] = ()
+    delegate_operators: tuple[DelegateOperator, ...] = ()

@@ -56,6 +56,23 @@ class PhaseKind(StrEnum):
         return self in (PhaseKind.PROGRAM_LOAD, PhaseKind.METHOD_LOAD)
 
 
+class NoInstruction(StrEnum):
+    """Why memory belongs to no instruction of a method."""
+
+    PROGRAM_LOAD = "program_load"
+    METHOD_LOAD = "method_load"
+    UNLOAD = "unload"
+    """Instructions run in inferences only."""
+    BETWEEN_INSTRUCTIONS = "between_instructions"
+    """The inference's own work, before, between and after its instructions."""
+    NO_EVENT_TRACER = "no_event_tracer"
+    """This ExecuTorch was built without ET_EVENT_TRACER_ENABLED and tells no instructions."""
+    OWN_THREAD = "own_thread"
+    """A thread that the delegate started in another phase."""
+    SEVERAL_INFERENCES = "several_inferences"
+    """A pool thread while several inferences ran."""
+
+
 class Severity(StrEnum):
     """``ERROR``: a printed figure is wrong or missing (exit code 4)."""
 
@@ -103,6 +120,8 @@ class FindingCode(StrEnum):
     TRANSPOSED_WEIGHT = "transposed_weight"
     FIRST_INFERENCE_GROWS = "first_inference_grows"
     ORIGINAL_KEPT = "original_kept"
+    STORED_TWICE = "stored_twice"
+    ARENA_WASTE = "arena_waste"
 
 
 class Certainty(StrEnum):

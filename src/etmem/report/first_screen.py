@@ -5,6 +5,7 @@ from __future__ import annotations
 from etmem.model.summary import Summary
 from etmem.report.balance import balance_lines
 from etmem.report.header import header_lines, peak_lines
+from etmem.report.operators import source_lines
 from etmem.report.owners import beside_row, owner_rows, table_columns
 from etmem.report.remarks import FIRST_SCREEN_FINDINGS, explain_hint, finding_lines, issue_lines
 from etmem.report.table import OwnerTable, join_parts
@@ -24,6 +25,7 @@ def first_screen(summary: Summary, width: int, *, exact: bool, full: bool, trace
     steps = [*([] if full else ["--full"]), "--json FILE", *([explain] if explain else [])]
     sections = [
         header_lines(summary, width, exact=exact) + peak_lines(summary, scale, width) + _table(summary, scale, width),
+        source_lines(summary, scale, width),
         findings,
         issue_lines(summary, width, every=full),
         _closing(summary, scale, width) + _next(steps, width, trace_path),
@@ -49,6 +51,10 @@ def _table(summary: Summary, scale: Scale, width: int) -> list[str]:
 
 
 def _closing(summary: Summary, scale: Scale, width: int) -> list[str]:
+    emulator = clean(summary.environment.emulator, 30)
+    if emulator:
+        how = "dry, " if summary.target.dry else ""
+        return [f"{how}in {emulator}: counted bytes only; RSS would be the emulator's"]
     if summary.target.dry:
         return ["dry: counted bytes only, no RSS and no balance; outputs are not valid"]
     return balance_lines(summary, scale, width)

@@ -8,6 +8,12 @@ from etmem.model.summary import BalanceLine, Summary
 from etmem.report.balance import line_name
 from etmem.report.first_screen import page_scale
 from etmem.report.holdings import arena_lines, delegate_lines, largest_block_lines, owner_peak_lines, peak_owner_lines
+from etmem.report.operators import (
+    delegate_operator_lines,
+    instruction_lines,
+    peak_part_lines,
+    planned_tensor_lines,
+)
 from etmem.report.phases import phase_lines
 from etmem.report.table import grid, join_parts, wrap
 from etmem.report.units import Scale, clean
@@ -80,6 +86,10 @@ SECTIONS: tuple[Section, ...] = (
     arena_lines,
     largest_block_lines,
     delegate_lines,
+    peak_part_lines,
+    delegate_operator_lines,
+    instruction_lines,
+    planned_tensor_lines,
     balance_table_lines,
     high_water_lines,
     environment_lines,

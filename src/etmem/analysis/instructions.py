@@ -1,0 +1,307 @@
+"""What each instruction of a method allocates, frees and has live while it runs."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from etmem.analysis.context import Account, Span
+from etmem.analysis.instruction_names import InstructionNames, PlanFacts
+from etmem.analysis.lookup import I64
+from etmem.analysis.scopes import ScopeTable, end_of
+from etmem.analysis.timeline import Timeline, timeline
+from etmem.model.summary import InstructionBytes
+from etmem.model.words import NoInstruction, PhaseKind
+from etmem.trace.tables import U32, Scope, ScopeKind
+
+TEMP_ALLOCATOR = "temp_allocator"
+FIRST, LATER = "first", "later"
+
+_LOAD_REASONS = {
+    PhaseKind.PROGRAM_LOAD: NoInstruction.PROGRAM_LOAD,
+    PhaseKind.METHOD_LOAD: NoInstruction.METHOD_LOAD,
+    PhaseKind.UNLOAD: NoInstruction.UNLOAD,
+}
+
+
+@dataclass(frozen=True)
+class Calls:
+    """Each time that an instruction ran, by begin; row ``i`` is ``scopes[i]``, its outermost scope."""
+
+    account: Account
+    scopes: tuple[Scope, ...]
+    of_scope: I64
+    """By scope id, the call that it is part of, -1 for none."""
+
+    @cached_property
+    def begin(self) -> I64:
+        return np.array([scope.begin_stamp for scope in self.scopes], np.int64)
+
+    @cached_property
+    def end(self) -> I64:
+        last = self.account.last_stamp
+        return np.array([min(end_of(scope), last) for scope in self.scopes], np.int64)
+
+    @cached_property
+    def phase(self) -> U32:
+        """Id of the inference that each call is part of."""
+        return self.account.table.phase[[scope.id for scope in self.scopes]]
+
+    def of_rows(self, rows: I64) -> I64:
+        """The call whose work the allocation of each block was, -1 for none: a thread that the delegate
+        started in an earlier phase works in none of this one's."""
+        who = self.account.who
+        call = self.of_scope[who.scope[rows]]
+        same = call >= 0
+        same[same] = self.phase[call[same]] == who.phase[rows][same]
+        return np.where(same, call, -1)
+
+    def at_stamps(self, stamps: I64) -> I64:
+        """The call that was running at each stamp, the latest where several were; -1 for none."""
+        if not self.scopes:
+            return np.full(len(stamps), -1, np.int64)
+        place = np.searchsorted(self.begin, stamps, "right") - 1
+        inside = (place >= 0) & (stamps <= self.end[np.maximum(place, 0)])
+        return np.where(inside, place, -1)
+
+
+def calls(account: Account) -> Calls:
+    """The outermost INSTRUCTION scopes of all phases."""
+    table = account.table
+    of_scope = np.full(len(table.phase), -1, np.int64)
+    found: list[Scope] = []
+    # A parent begins before its children, so its row is ready when theirs are made.
+    for scope in sorted(table.scopes.values(), key=lambda scope: scope.begin_stamp):
+        outer = of_scope[scope.parent] if scope.parent in table.scopes else -1
+        if scope.kind.is_phase:
+            continue
+        if outer < 0 and scope.kind is ScopeKind.INSTRUCTION and table.phase[scope.id]:
+            outer = len(found)
+            found.append(scope)
+        of_scope[scope.id] = outer
+    return Calls(account, tuple(found), of_scope)
+
+
+def reasons(calls: Calls, rows: I64) -> tuple[tuple[NoInstruction | None, ...], I64]:
+    """Why each block belongs to no instruction: the reasons that occur, and the index in them of each block's.
+
+    None stands for blocks that do belong to one, and for those of no phase.
+    """
+    account, who = calls.account, calls.account.who
+    kinds = {span.scope.id: span.kind for span in account.spans}
+    told = set(calls.phase.tolist())
+    loose = (calls.of_rows(rows) < 0) & (who.phase[rows] > 0)
+    columns = (loose, who.phase[rows], who.scope[rows], who.ambiguous[rows])
+    table = np.stack([column.astype(np.int64) for column in columns])
+    alike, of_row = np.unique(table, axis=1, return_inverse=True)
+    found: dict[NoInstruction | None, int] = {}
+    numbers = [
+        found.setdefault(_reason(account.table, kinds, told, phase, scope, bool(several)) if none else None, len(found))
+        for none, phase, scope, several in alike.T.tolist()
+    ]
+    return tuple(found), np.array(numbers, np.int64)[of_row.ravel()]
+
+
+def _reason(
+    table: ScopeTable, kinds: Mapping[int, PhaseKind], told: set[int], phase: int, scope: int, ambiguous: bool
+) -> NoInstruction:
+    kind = kinds[phase]
+    if kind is not PhaseKind.INFERENCE:
+        return _LOAD_REASONS[kind]
+    if ambiguous:
+        return NoInstruction.SEVERAL_INFERENCES
+    if int(table.phase[scope]) != phase:
+        return NoInstruction.OWN_THREAD
+    return NoInstruction.BETWEEN_INSTRUCTIONS if phase in told else NoInstruction.NO_EVENT_TRACER
+
+
+def instructions(account: Account) -> tuple[InstructionBytes, ...]:
+    """Two rows per instruction and method, those of its first inference and those of all later ones."""
+    inferences = account.spans_of(PhaseKind.INFERENCE)
+    if not inferences:
+        return ()
+    ran = calls(account)
+    return tuple(_merged(_each(account, ran, inferences)))
+
+
+@dataclass(frozen=True)
+class _Column:
+    """Sums over counted blocks by call, and by inference and reason for those of none."""
+
+    by_call: I64
+    by_reason: Mapping[tuple[int, NoInstruction], int]
+
+
+def _each(account: Account, ran: Calls, inferences: Sequence[Span]) -> list[InstructionBytes]:
+    """One row per call, then those of no instruction; by inference."""
+    weights = account.private_bytes + account.file_bytes
+    rows = np.flatnonzero(account.ledger.counted & account.fresh)
+    allocated, count = _allocated(ran, rows, weights[rows]), _allocated(ran, rows, np.ones(len(rows), np.int64))
+    freed = _freed(account, ran, inferences, weights)
+    temp, temp_peak = _temp(account, ran)
+    total = account.ledger.total
+    before, after = total.values_at(ran.begin), total.values_at(ran.end)
+    peak = total.peaks(ran.begin, ran.end)
+    names = InstructionNames(account)
+    numbers = dict(_first_or_later(inferences))
+    found: dict[int, list[InstructionBytes]] = {span.scope.id: [] for span in inferences}
+    for index, scope in enumerate(ran.scopes):
+        phase = account.table.scopes[int(ran.phase[index])]
+        if phase.id not in found:
+            continue
+        plan = names.plan(phase.a, phase.name)
+        found[phase.id].append(
+            InstructionBytes(
+                program=phase.a,
+                method=phase.name,
+                chain=scope.a,
+                instruction=scope.b,
+                operator=names.operator(scope),
+                instance=names.instance(scope),
+                reason=None,
+                at=numbers[phase.id],
+                inferences=1,
+                live_before_bytes=int(before[index]),
+                live_after_bytes=int(after[index]),
+                peak_bytes=int(peak[index]),
+                allocated_bytes=int(allocated.by_call[index]),
+                allocations=int(count.by_call[index]),
+                freed_bytes=int(freed.by_call[index]),
+                temp_bytes=int(temp[index]),
+                temp_peak_bytes=int(temp_peak[index]),
+                planned_live_bytes=_planned(plan, scope),
+            )
+        )
+    for span in inferences:
+        found[span.scope.id] += _without(span, total, allocated, count, freed, numbers[span.scope.id])
+    return [row for span in inferences for row in found[span.scope.id]]
+
+
+def _without(
+    span: Span, total: Timeline, allocated: _Column, count: _Column, freed: _Column, at: str
+) -> list[InstructionBytes]:
+    """The rows of one inference that have a reason in place of an instruction."""
+    phase = span.scope.id
+    present = dict.fromkeys(reason for owner, reason in (*count.by_reason, *freed.by_reason) if owner == phase)
+    return [
+        InstructionBytes(
+            program=span.scope.a,
+            method=span.scope.name,
+            chain=None,
+            instruction=None,
+            operator="",
+            instance=None,
+            reason=reason,
+            at=at,
+            inferences=1,
+            live_before_bytes=total.at(span.begin),
+            live_after_bytes=total.at(span.end),
+            peak_bytes=total.peak(span.begin, span.end)[1],
+            allocated_bytes=allocated.by_reason.get((phase, reason), 0),
+            allocations=count.by_reason.get((phase, reason), 0),
+            freed_bytes=freed.by_reason.get((phase, reason), 0),
+            temp_bytes=0,
+            temp_peak_bytes=0,
+            planned_live_bytes=None,
+        )
+        for reason in present
+    ]
+
+
+def _planned(plan: PlanFacts | None, scope: Scope) -> int | None:
+    return plan.live_bytes(scope.a, scope.b) if plan is not None else None
+
+
+def _allocated(ran: Calls, rows: I64, weights: I64) -> _Column:
+    call = ran.of_rows(rows)
+    inside = call >= 0
+    names, reason = reasons(ran, rows)
+    phase = ran.account.who.phase[rows].astype(np.int64)
+    places, place = np.unique(np.stack([phase, reason]), axis=1, return_inverse=True)
+    sums = _sums(place.ravel(), weights, places.shape[1]).tolist()
+    by_reason = {
+        (owner, name): size
+        for (owner, number), size in zip(places.T.tolist(), sums, strict=True)
+        if (name := names[number]) is not None
+    }
+    return _Column(_sums(call[inside], weights[inside], len(ran.scopes)), by_reason)
+
+
+def _freed(account: Account, ran: Calls, inferences: Sequence[Span], weights: I64) -> _Column:
+    """Live memory that ended, by stamp: whoever frees, it is while this instruction runs that it ends.
+
+    What a partial munmap or mprotect leaves of a block begins as a block of its own at the same stamp: it did
+    not end.
+    """
+    counted = account.ledger.counted
+    ended = counted & (account.blocks.end <= np.uint64(account.last_stamp))
+    left = counted & ~account.fresh
+    stamps = np.concatenate([account.blocks.end[ended], account.blocks.begin[left]]).astype(np.int64)
+    sizes = np.concatenate([weights[ended], -weights[left]])
+    call = ran.at_stamps(stamps)
+    by_reason: dict[tuple[int, NoInstruction], int] = {}
+    told = set(ran.phase.tolist())
+    for span in inferences:
+        loose = (call < 0) & (stamps > span.begin) & (stamps <= span.end)
+        if loose.any():
+            known = span.scope.id in told
+            reason = NoInstruction.BETWEEN_INSTRUCTIONS if known else NoInstruction.NO_EVENT_TRACER
+            by_reason[span.scope.id, reason] = int(sizes[loose].sum())
+    return _Column(_sums(call[call >= 0], sizes[call >= 0], len(ran.scopes)), by_reason)
+
+
+def _temp(account: Account, ran: Calls) -> tuple[I64, I64]:
+    """Asked of temp allocators in each call, and the most of it at once: upstream resets them after each."""
+    extents = account.extents
+    temp = {heap.id for heap in account.trace.heaps.values() if heap.name == TEMP_ALLOCATOR}
+    rows = np.flatnonzero(np.isin(extents.heap, sorted(temp)))
+    sizes = extents.bytes[rows].astype(np.int64)
+    call = ran.of_scope[account.table.known(extents.scope[rows])]
+    line = timeline(extents.begin[rows], extents.end[rows], sizes, account.ledger.window)
+    return _sums(call[call >= 0], sizes[call >= 0], len(ran.scopes)), line.peaks(ran.begin, ran.end)
+
+
+def _sums(groups: npt.NDArray[np.int64], weights: I64, size: int) -> I64:
+    """Exact below 2^53, that is for 9 PB."""
+    return np.rint(np.bincount(groups, weights, size)).astype(np.int64)
+
+
+def _first_or_later(inferences: Sequence[Span]) -> Iterable[tuple[int, str]]:
+    seen: set[tuple[int, str]] = set()
+    for span in inferences:
+        method = (span.scope.a, span.scope.name)
+        yield span.scope.id, LATER if method in seen else FIRST
+        seen.add(method)
+
+
+def _merged(rows: Sequence[InstructionBytes]) -> list[InstructionBytes]:
+    """Rows of one method, instruction and ``at`` as one."""
+    groups: dict[tuple[object, ...], list[InstructionBytes]] = defaultdict(list)
+    for row in rows:
+        place = (row.program, row.method, row.at, row.chain, row.instruction, row.reason)
+        groups[place].append(row)
+    found = [_merge(group) for group in groups.values()]
+    order = {method: place for place, method in enumerate(dict.fromkeys((row.program, row.method) for row in rows))}
+    return sorted(found, key=lambda row: (order[row.program, row.method], row.at != FIRST, row.instruction is None))
+
+
+def _merge(rows: Sequence[InstructionBytes]) -> InstructionBytes:
+    if len(rows) == 1:
+        return rows[0]
+    return replace(
+        rows[0],
+        inferences=len(rows),
+        live_before_bytes=max(row.live_before_bytes for row in rows),
+        live_after_bytes=max(row.live_after_bytes for row in rows),
+        peak_bytes=max(row.peak_bytes for row in rows),
+        allocated_bytes=sum(row.allocated_bytes for row in rows),
+        allocations=sum(row.allocations for row in rows),
+        freed_bytes=sum(row.freed_bytes for row in rows),
+        temp_bytes=sum(row.temp_bytes for row in rows),
+        temp_peak_bytes=max(row.temp_peak_bytes for row in rows),
+    )
