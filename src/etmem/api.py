@@ -150,7 +150,11 @@ def _context(trace: Trace, metadata: CaptureMetadata) -> Context:
     from etmem.delegates import descriptions
 
     options = SummaryOptions(
-        target=metadata.target, environment=metadata.environment, dry=metadata.target.dry, issues=metadata.issues
+        target=metadata.target,
+        environment=metadata.environment,
+        # An emulator's pages are none of the program's.
+        dry=metadata.target.dry or bool(metadata.environment.emulator),
+        issues=metadata.issues,
     )
     return context(account(trace, options, descriptions(), _programs(trace, metadata)))
 

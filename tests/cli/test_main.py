@@ -57,7 +57,7 @@ def test_version():
         (["profile", "x.pte", "--shape", "0=axb"], "not a shape: '0=axb'"),
         (["profile", "x.pte", "--backend-option", "nope"], "not a backend option: 'nope'"),
         (["profile", "x.pte", "--iterations", "0"], "0 is not in the range"),
-        (["profile", "x.pte", "--arch", "aarch64"], "No such option"),
+        (["profile", "x.pte", "--architecture", "aarch64"], "No such option"),
         (["run"], "Missing argument"),
         (["explain", "packd", "weights"], "no such word"),
     ],

@@ -12,6 +12,6 @@ class SummaryOptions:
     target: Target
     environment: Environment
     dry: bool = False
-    """Nothing was computed: counted bytes only, no RSS, residency or balance."""
+    """Nothing was computed, or on another CPU: counted bytes only, no RSS, residency or balance."""
     issues: tuple[Issue, ...] = ()
     """What the capture found; analysis puts its own behind."""

@@ -37,6 +37,16 @@ _COMMON = ("-std=c++17", "-O2", "-g1", "-w")
 
 
 @dataclass(frozen=True)
+class Toolchain:
+    """What builds for another instruction set, and the libraries that its results run with."""
+
+    compiler: tuple[str, ...]
+    libraries: Path
+    loader: Path
+    """The dynamic linker: results name it by its place here, for nothing else tells an emulator where it is."""
+
+
+@dataclass(frozen=True)
 class Recipe:
     """One native part: ``compiler flags sources -o name link``."""
 
@@ -48,6 +58,8 @@ class Recipe:
     link: tuple[str, ...] = ()
     depends: tuple[str, ...] = ()
     """What else the result depends on, as text."""
+    compiler: tuple[str, ...] = ()
+    """Empty: this machine's."""
 
     def sources(self) -> tuple[Path, ...]:
         return tuple(sorted(path for path in self.folder.iterdir() if path.suffix in (".cpp", ".S")))
@@ -57,26 +69,31 @@ class Recipe:
             yield from sorted(path for path in folder.rglob("*") if path.suffix in (".cpp", ".S", ".h", ".hpp", ".def"))
 
 
-def agent(progress: Callable[[str], None] | None = None) -> Path:
+def agent(progress: Callable[[str], None] | None = None, toolchain: Toolchain | None = None) -> Path:
     """libetmem.so: built from a source checkout, else the one that was installed, else built from what was."""
     installed = _SHIPPED / "libetmem.so"
     native = _native()
-    if native != _CHECKOUT and installed.is_file():
+    if native != _CHECKOUT and installed.is_file() and toolchain is None:
         return installed
-    return build(_agent_recipe(native), progress)
+    return build(_for(_agent_recipe(native), toolchain), progress)
 
 
-def runner(found: ExecuTorch, progress: Callable[[str], None] | None = None) -> Path:
+def runner(
+    found: ExecuTorch, progress: Callable[[str], None] | None = None, toolchain: Toolchain | None = None
+) -> Path:
     """etmem-runner for an ExecuTorch with a C++ SDK. Raises ``BuildError``."""
     if not found.native:
         raise BuildError(
             f"ExecuTorch {found.version} at {found.prefix} has no libexecutorch.so or no headers",
             "executorch 1.5 and newer come with both; older ones are profiled with --runtime python.",
         )
-    return build(_runner_recipe(_native(), found), progress)
+    recipe = _runner_recipe(_native(), found)
+    if toolchain is not None:
+        recipe = replace(recipe, link=(*recipe.link, f"-Wl,--dynamic-linker={toolchain.loader}"))
+    return build(_for(recipe, toolchain), progress)
 
 
-def hooks(library: Path, progress: Callable[[str], None] | None = None) -> Path:
+def hooks(library: Path, progress: Callable[[str], None] | None = None, toolchain: Toolchain | None = None) -> Path:
     """etmem-hooks.so for the ExecuTorch whose runtime is in ``library``. Raises ``BuildError``."""
     found = executorch.of_library(library)
     prefix = os.environ.get("ETMEM_EXECUTORCH")
@@ -87,15 +104,15 @@ def hooks(library: Path, progress: Callable[[str], None] | None = None) -> Path:
             f"the headers of the ExecuTorch in {library} are not installed",
             "Give the installation that it was built from with --executorch PREFIX.",
         )
-    return build(_hooks_recipe(_native(), found, library), progress)
+    return build(_for(_hooks_recipe(_native(), found, library), toolchain), progress)
 
 
 def build(recipe: Recipe, progress: Callable[[str], None] | None = None) -> Path:
     """The recipe's result, from the cache or made now. Raises ``BuildError``."""
     if not recipe.sources():
         raise BuildError(f"{recipe.folder} holds no sources", "Install etmem again.")
-    compiler = _compiler()
-    folder = _cache() / _key(recipe, compiler)
+    compiler = recipe.compiler or _compiler()
+    folder = cache() / _key(recipe, compiler)
     result = folder / recipe.name
     if result.is_file():
         return result
@@ -109,6 +126,10 @@ def build(recipe: Recipe, progress: Callable[[str], None] | None = None) -> Path
     except OSError as error:
         raise _cache_error(error, folder.parent) from error
     return result
+
+
+def _for(recipe: Recipe, toolchain: Toolchain | None) -> Recipe:
+    return recipe if toolchain is None else replace(recipe, compiler=toolchain.compiler)
 
 
 def _agent_recipe(native: Path) -> Recipe:
@@ -205,7 +226,8 @@ def _native() -> Path:
     raise BuildError("etmem's native sources are missing", "Install etmem again.")
 
 
-def _cache() -> Path:
+def cache() -> Path:
+    """Where everything is kept that is built or fetched once."""
     home = os.environ.get("ETMEM_CACHE")
     if home:
         return Path(home)

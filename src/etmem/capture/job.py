@@ -135,7 +135,8 @@ def _plan(
         options=tuple(chosen.values()),
         threads=options.threads,
         share_arenas=options.share_arenas,
-        dry=options.dry,
+        cycles=options.cycles,
+        dry=bool(options.dry),
     )
 
 
@@ -157,6 +158,8 @@ def _methods(program: Program, options: ProfileOptions) -> tuple[str, ...]:
 def _check_files(options: ProfileOptions) -> None:
     if options.iterations < 1:
         raise UsageError(f"--iterations is {options.iterations}", "One inference is the least.")
+    if options.cycles < 1:
+        raise UsageError(f"--cycles is {options.cycles}", "One cycle is the least.")
     if options.threads is not None and options.threads < 1:
         raise UsageError(f"--threads is {options.threads}", "One thread is the least.")
     for library in options.libraries:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import FrameType
 
+    from etmem.capture.emulator import Emulator
+
 PROGRESS = "{progress}"
 """In a command: the number of the descriptor that progress lines are expected on."""
 
@@ -46,16 +48,16 @@ class Launch:
     """Prefix that hooks are built against."""
     extra: Mapping[str, str] = field(default_factory=dict)
     """Variables for the process besides the caller's own."""
+    emulator: Emulator | None = None
+    """Runs the command where it is another processor's."""
 
 
 def environment(launch: Launch, variables: Mapping[str, str]) -> dict[str, str]:
     """The environment of the process: the caller's, and what the agent reads."""
     own = {
-        _PRELOAD: ":".join(filter(None, (str(launch.agent), variables.get(_PRELOAD)))),
         "ETMEM_TRACE": str(launch.trace.absolute()),
         # The process that this one starts records, through any number of execs; its children have other parents.
         "ETMEM_PARENT": str(os.getpid()),
-        "ETMEM_BUILDER": sys.executable,
         "ETMEM_STACKS": ",".join(launch.stacks),
         NOTES_VARIABLE: notes_variable(launch.notes),
     }
@@ -65,9 +67,25 @@ def environment(launch: Launch, variables: Mapping[str, str]) -> dict[str, str]:
         "ETMEM_DRY": "1" if launch.dry else "",
         "ETMEM_CHILDREN": "1" if launch.children else "",
         "ETMEM_KEEP_RUSAGE": "1" if launch.keep_rusage else "",
+        "ETMEM_EMULATED": "1" if launch.emulator else "",
+        # It would build for this machine.
+        "ETMEM_BUILDER": "" if launch.emulator else sys.executable,
+        # The agent is the emulated processor's: it must not get into the emulator.
+        _PRELOAD: "" if launch.emulator else _preload(launch, variables),
     }
     inherited = {name: value for name, value in variables.items() if name not in optional}
     return {**inherited, **launch.extra, **own, **{name: value for name, value in optional.items() if value}}
+
+
+def _preload(launch: Launch, variables: Mapping[str, str]) -> str:
+    return ":".join(filter(None, (str(launch.agent), variables.get(_PRELOAD))))
+
+
+def _command(launch: Launch) -> tuple[str, ...]:
+    if launch.emulator is None:
+        return launch.command
+    same = launch.emulator.libraries is None
+    return launch.emulator.command(launch.command, _preload(launch, os.environ) if same else str(launch.agent))
 
 
 def run(
@@ -83,7 +101,7 @@ def run(
     cannot be started.
     """
     reader, writer = os.pipe() if on_progress else (-1, -1)
-    command = [str(writer) if part == PROGRESS else part for part in launch.command]
+    command = [str(writer) if part == PROGRESS else part for part in _command(launch)]
     try:
         with _forwarding() as forward, _log(launch.log) as log:
             process = subprocess.Popen(

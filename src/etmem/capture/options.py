@@ -95,6 +95,8 @@ class ProfileOptions:
     methods: tuple[str, ...] = ()
     """Empty: every method that is not constant."""
     iterations: int = DEFAULT_ITERATIONS
+    cycles: int = 1
+    """How often the program is loaded, run and unloaded, all in one process."""
     inputs: tuple[Path, ...] = ()
     """``.npz`` files, each one set of inputs; several run one after the other."""
     shapes: tuple[ShapeOption, ...] = ()
@@ -107,7 +109,12 @@ class ProfileOptions:
     share_arenas: bool = False
     libraries: tuple[Path, ...] = ()
     """Shared objects with operators or backends, loaded before the program."""
-    dry: bool = False
+    dry: bool | None = None
+    """None: where the CPU is emulated, for computing is slow there."""
+    arch: str | None = None
+    """``aarch64``, ``x86-64``; None: that of ``cpu``, or this machine's."""
+    cpu: str | None = None
+    """A model of ``etmem.capture.cpus``, or ``host``; None: the usual one of ``arch``, or this machine's."""
     runtime: Runtime = Runtime.NATIVE
     output: Path | None = None
     """The trace; None: ``<program stem>.etmem`` in the working directory."""

@@ -73,6 +73,8 @@ class RunnerPlan:
     share_arenas: bool = False
     dry: bool = False
     etdump: Path | None = None
+    cycles: int = 1
+    """How often all of it is done; after each, malloc gives back what it can."""
     debug_bytes: int = 0
     """Of the ETDump's buffer for intermediate outputs; 0: none are recorded."""
     outputs: Path | None = None
@@ -89,6 +91,7 @@ def encode(plan: RunnerPlan) -> str:
     lines += [("threads", plan.threads)] if plan.threads else []
     lines += [("share_arenas", 1)] if plan.share_arenas else []
     lines += [("dry", 1)] if plan.dry else []
+    lines += [("cycles", plan.cycles)] if plan.cycles > 1 else []
     lines += [("etdump", plan.etdump.absolute(), plan.debug_bytes)] if plan.etdump else []
     lines += [("outputs", plan.outputs.absolute())] if plan.outputs else []
     lines += [("method", method) for method in plan.methods]

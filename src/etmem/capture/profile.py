@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from etmem.capture import build, executorch, machine, plan, session
+from etmem.capture import build, cpus, cross, executorch, machine, plan, portable, session
 from etmem.capture.dry import dry_issues
 from etmem.capture.failures import failure, parse_error
 from etmem.capture.job import Job, prepare
@@ -22,6 +22,7 @@ from etmem.model.summary import Issue, Target
 from etmem.model.words import IssueCode, Severity
 
 if TYPE_CHECKING:
+    from etmem.capture.cross import Cross
     from etmem.capture.executorch import ExecuTorch
     from etmem.capture.failures import RunnerError
     from etmem.capture.options import Capture, ProfileOptions, Progress
@@ -36,16 +37,25 @@ def profile(options: ProfileOptions) -> Capture:
     ``CaptureError`` where nothing could be recorded. A program that fails while it runs is an issue of the
     capture: its trace holds what it allocated until then.
     """
+    cpu = cpus.choose(options.arch, options.cpu)
+    if options.dry is None:
+        options = replace(options, dry=cpu is not None)
     with TemporaryDirectory(prefix="etmem-") as folder:
         scratch = Path(folder)
         job = prepare(options, scratch)
-        found = executorch.find(options.executorch)
-        runtime, issues = _runtime(options, job, found)
+        if cpu is None:
+            found = executorch.find(options.executorch)
+            runtime, issues = _runtime(options, job, found)
+            crossed = None
+        else:
+            portable.check(options, job, cpu)
+            crossed = cross.prepare(cpu, options.executorch, options.progress)
+            found, runtime, issues = crossed.executorch, Runtime.NATIVE, []
         if runtime is Runtime.PYTHON:
             job = _for_python(job, found)
         text = scratch / "plan"
         text.write_bytes(os.fsencode(plan.encode(job.plan)))
-        return _record(options, job, _session(options, job, found, runtime, issues, text))
+        return _record(options, job, _session(options, job, found, runtime, issues, text, crossed))
 
 
 def _record(options: ProfileOptions, job: Job, prepared: Session) -> Capture:
@@ -66,23 +76,30 @@ def _record(options: ProfileOptions, job: Job, prepared: Session) -> Capture:
 
 
 def _session(
-    options: ProfileOptions, job: Job, found: ExecuTorch, runtime: Runtime, issues: list[Issue], text: Path
+    options: ProfileOptions,
+    job: Job,
+    found: ExecuTorch,
+    runtime: Runtime,
+    issues: list[Issue],
+    text: Path,
+    crossed: Cross | None,
 ) -> Session:
     native = runtime is Runtime.NATIVE
+    toolchain = crossed.toolchain if crossed else None
     hooks = None
     if found.runtime is not None:
         try:
-            hooks = build.hooks(found.runtime, options.progress)
+            hooks = build.hooks(found.runtime, options.progress, toolchain)
         except BuildError as error:
             if native:
                 raise
             issues.append(_no_hooks(error))
-    runner = (str(build.runner(found, options.progress)),) if native else _python_command(job)
+    runner = (str(build.runner(found, options.progress, toolchain)),) if native else _python_command(job)
     return Session(
         command=(*runner, str(text), PROGRESS),
         shown_command=tuple(sys.argv),
-        target=_target(options, job, found, runtime),
-        agent=build.agent(options.progress),
+        target=_target(options, job, found, runtime, crossed),
+        agent=build.agent(options.progress, toolchain),
         output=options.output or Path(options.program.stem + TRACE_SUFFIX),
         programs=tuple(path.absolute() for path in (options.program, *options.data)),
         # The only program of the process, whose own path may be that of a bundle's content.
@@ -92,14 +109,19 @@ def _session(
         executorch=options.executorch,
         extra=job.variables(os.environ),
         issues=(*issues, *(dry_issues(job.backends, job.operators) if options.dry else ())),
+        emulator=crossed.emulator if crossed else None,
         progress=options.progress,
     )
 
 
-def _target(options: ProfileOptions, job: Job, found: ExecuTorch, runtime: Runtime) -> Target:
-    cpu, isa = machine.cpu()
+def _target(options: ProfileOptions, job: Job, found: ExecuTorch, runtime: Runtime, crossed: Cross | None) -> Target:
+    if crossed is None:
+        arch, (cpu, isa) = platform.machine(), machine.cpu()
+    else:
+        model = crossed.emulator.cpu
+        arch, cpu, isa = model.arch.name, model.name, model.isa
     return Target(
-        arch=platform.machine(),
+        arch=arch,
         cpu=cpu,
         isa=isa,
         pointer_bytes=machine.POINTER_BYTES,
@@ -107,7 +129,7 @@ def _target(options: ProfileOptions, job: Job, found: ExecuTorch, runtime: Runti
         runtime=runtime.value,
         loader=job.plan.load_mode.value,
         iterations=options.iterations,
-        dry=options.dry,
+        dry=bool(options.dry),
         preset=options.preset.value,
         backend_options=tuple(str(option) for option in job.plan.options),
         threads=options.threads,
@@ -146,6 +168,8 @@ def _for_python(job: Job, found: ExecuTorch) -> Job:
         raise UsageError(
             f"the Python runtime takes no backend options ({named})", "Leave --backend-option and --preset out."
         )
+    if job.plan.cycles > 1:
+        raise UsageError("--cycles is an option of the native runtime", "Leave --runtime python out.")
     if job.plan.share_arenas:
         raise UsageError("--share-arenas is an option of the native runtime", "The Python one always shares them.")
     if len(job.plan.data) > 1:
@@ -174,7 +198,7 @@ class _Steps:
 
     def __init__(self, progress: Progress, steps: plan.RunnerPlan) -> None:
         self._progress = progress
-        self._total = sum(run.iterations for run in steps.runs)
+        self._total = sum(run.iterations for run in steps.runs) * steps.cycles
         self._done = 0
 
     def __call__(self, line: str) -> None:

@@ -20,6 +20,7 @@ from etmem.model.errors import CaptureError, EtmemError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from etmem.capture.emulator import Emulator
     from etmem.model.summary import Issue, Target
 
 
@@ -44,6 +45,8 @@ class Session:
     executorch: Path | None = None
     extra: Mapping[str, str] = field(default_factory=dict)
     issues: tuple[Issue, ...] = ()
+    emulator: Emulator | None = None
+    """Where the target's CPU is not this machine's."""
     progress: Progress = silent
 
 
@@ -67,7 +70,10 @@ def start(session: Session, on_line: Callable[[str], None] | None = None) -> End
         stale.unlink(missing_ok=True)
     metadata = CaptureMetadata(
         target=session.target,
-        environment=machine.environment(session.shown_command, os.environ),
+        environment=replace(
+            machine.environment(session.shown_command, os.environ),
+            emulator=session.emulator.name if session.emulator else "",
+        ),
         programs=tuple(str(path) for path in session.programs),
         issues=session.issues,
     )
@@ -85,6 +91,7 @@ def start(session: Session, on_line: Callable[[str], None] | None = None) -> End
             log=log,
             executorch=session.executorch,
             extra=session.extra,
+            emulator=session.emulator,
         ),
         on_line,
         meanwhile=Thread(target=_import_what_follows, daemon=True).start if session.keep_log else None,

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from etmem.capture import cpus
 from etmem.capture.options import (
     DEFAULT_ITERATIONS,
     LoadMode,
@@ -16,18 +17,24 @@ from etmem.capture.options import (
     parse_backend_option,
     parse_shape,
 )
-from etmem.cli.console import progress
+from etmem.cli.console import progress, write_text
 from etmem.cli.exports import export_options
 from etmem.cli.output import OutputOptions, output_options, present
 from etmem.cli.parameters import (
     PATH,
     choice,
-    dry_option,
     executorch_option,
     keep_rusage_option,
     trace_option,
     verbose_option,
 )
+
+
+def _list_cpus(context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
+    if value == "list":
+        write_text(cpus.listing())
+        context.exit()
+    return value
 
 
 @click.command(name="profile")
@@ -76,7 +83,15 @@ from etmem.cli.parameters import (
 @click.option(
     "--library", "libraries", multiple=True, metavar="FILE.so", type=PATH, help="Load operators or backends first."
 )
-@dry_option
+@click.option(
+    "--dry/--no-dry",
+    default=None,
+    help="Delegates allocate but do not compute: counted bytes only. The default where the CPU is emulated.",
+)
+@click.option("--arch", metavar="ARCH", help="Instruction set, aarch64 or x86-64: what the model needs there.")
+@click.option(
+    "--cpu", metavar="CPU", is_eager=True, callback=_list_cpus, help="CPU model, emulated; list says which there are."
+)
 @click.option(
     "--runtime",
     type=choice(Runtime),
@@ -110,6 +125,7 @@ def command(
     Example:  etmem profile mlp.pte
               etmem profile llama.pte --shape 0=1x64 --shape 0=1x1 --full
               etmem profile mlp.pte --preset android --json mlp.json
+              etmem profile mlp.pte --arch aarch64 --cpu cortex-a76
     """
     from etmem.api import from_capture
     from etmem.capture.profile import profile

@@ -14,7 +14,7 @@ MAX_METHODS = 3
 def header_lines(summary: Summary, width: int, *, exact: bool) -> list[str]:
     """Program, methods with the inputs used, delegates, target; then what was not left at its default."""
     left = [*_programs(summary, exact), *_methods(summary.target.inputs, summary), *_delegates(summary)]
-    target = _machine(summary.target)
+    target = _machine(summary.target, emulated=bool(summary.environment.emulator))
     loader = clean(summary.target.loader, 12)
     full = ", ".join(filter(None, (target, loader)))
     for tail in (full, target) if loader == DEFAULT_LOADER else (full,):
@@ -75,9 +75,11 @@ def _delegates(summary: Summary) -> list[str]:
     return [", ".join(f"{clean(name, 24)} x{count}" for name, count in counts.items()) or "no delegate"]
 
 
-def _machine(target: Target) -> str:
+def _machine(target: Target, *, emulated: bool) -> str:
+    """The instruction set; the CPU's name where it was chosen."""
     arch = {"x86_64": "x86-64", "arm64": "aarch64"}.get(target.arch, clean(target.arch, 12))
-    return " ".join(part for part in (arch, clean(target.isa, 12)) if part)
+    which = clean(target.cpu, 20) if emulated else clean(target.isa, 12)
+    return " ".join(part for part in (arch, which) if part)
 
 
 def _options(summary: Summary, width: int) -> list[str]:
