@@ -24,7 +24,17 @@ class Export:
     folder: bool = False
 
 
-EXPORTS = (Export("html", "html", "One HTML page with charts; needs no network."),)
+EXPORTS = (
+    Export("html", "html", "One HTML page with charts; needs no network."),
+    Export("markdown", "markdown", "Tables for a pull request."),
+    Export("perfetto", "perfetto", "A .perfetto-trace for ui.perfetto.dev: counters by owner, phases, operators, RSS."),
+    Export("pprof", "pprof", "A .pb.gz for pprof: in use at the peak and allocated, objects and bytes."),
+    Export("speedscope", "speedscope", "Flame graphs for speedscope.app."),
+    Export("collapsed", "collapsed", "Collapsed stacks of the peak, for flamegraph.pl."),
+    Export("chrome", "chrome", "Planned memory as a Chrome trace, as ExecuTorch's memory planning inspection."),
+    Export("csv", "csv", "Blocks, events, phases and operators as CSV.", folder=True),
+    Export("parquet", "parquet", "The same as Parquet.", folder=True),
+)
 BY_NAME = {export.name: export for export in EXPORTS}
 
 

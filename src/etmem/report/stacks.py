@@ -61,6 +61,11 @@ class Group:
     row: int
 
 
+def path_of(row: StackRow) -> tuple[int, ...]:
+    """The scopes, in them the call stack, in that what the memory is."""
+    return (*row.scope[:-1], *row.native, row.scope[-1])
+
+
 def stacks(context: Context) -> Stacks:
     """All blocks that peaks count."""
     rows = np.flatnonzero(context.ledger.counted)

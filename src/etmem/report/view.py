@@ -28,6 +28,13 @@ class View:
         paths = [program.path for program in self.summary.programs if program.path]
         return PurePath(paths[0]).name if paths else self.trace_path.name
 
+    @property
+    def highest(self) -> str:
+        """``load`` or ``inference``: which of the two peaks is the larger."""
+        load, inference = self.summary.peaks.load, self.summary.peaks.inference
+        sizes = [p.moment.private_bytes + p.moment.file_bytes if p is not None else -1 for p in (load, inference)]
+        return "load" if sizes[0] > sizes[1] else "inference"
+
     @cached_property
     def withheld(self) -> bool:
         """Owners are unknown: no view by owner may show them as zero."""
