@@ -118,11 +118,14 @@ namespace {
 void resolve_from(void* where) {
   if (resolving) return;
   resolving = true;
-#define ETMEM_LIBC(name)                                      \
-  if (void* found = dlsym(where, #name)) {                    \
-    call.name = reinterpret_cast<decltype(call.name)>(found); \
+  /* All at once: another malloc that dlsym enters before mmap is known would be refused its first pages. */
+  Functions all = call;
+#define ETMEM_LIBC(name)                                    \
+  if (void* found = dlsym(where, #name)) {                  \
+    all.name = reinterpret_cast<decltype(all.name)>(found); \
   }
 #include "hooks.def"
+  call = all;
   resolving = false;
 }
 

@@ -3,6 +3,7 @@
 #include "arena.h"
 #include "etmem/etmem.h"
 #include "observe.h"
+#include "python_stack.h"
 #include "recorder.h"
 #include "system.h"
 
@@ -23,9 +24,7 @@ void refresh_top() {
   t_state.scope_flags = depth == 0 ? 0 : t_state.scopes[depth - 1].flags;
 }
 
-}  // namespace
-
-uint32_t begin(uint32_t kind, uint32_t name, int64_t a, int64_t b, uint32_t flags) {
+uint32_t enter(uint32_t kind, uint32_t name, int64_t a, int64_t b, uint32_t flags) {
   if (!recording()) return 0;
   Busy busy;
   if (!busy.entered) {
@@ -48,6 +47,18 @@ uint32_t begin(uint32_t kind, uint32_t name, int64_t a, int64_t b, uint32_t flag
   if (kind == format::kScopeProfiler) inherited = 0;
   t_state.scopes[t_state.depth++] = {id, flags | inherited, kind};
   refresh_top();
+  return id;
+}
+
+}  // namespace
+
+uint32_t begin(uint32_t kind, uint32_t name, int64_t a, int64_t b, uint32_t flags) {
+  const uint32_t id = enter(kind, name, a, b, flags);
+  if (all_stacks && id != 0 && is_phase(kind)) {
+    const uint32_t own = enter(format::kScopeProfiler, 0, 0, 0, 0);
+    python_stack::record(id);
+    end(own, false);
+  }
   return id;
 }
 

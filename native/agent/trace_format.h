@@ -120,6 +120,7 @@ enum MetaType : uint32_t {
   kMetaNote = 16,
   kMetaOwn = 17,
   kMetaModule = 18,
+  kMetaPythonStack = 19,
 };
 
 struct MetaHeader {
@@ -205,5 +206,10 @@ struct MetaOwn { uint64_t address, bytes; uint32_t name, reserved; };  // a mapp
 
 /* A module that appeared; scope = the delegate's init it appeared in, 0 for elsewhere */
 struct MetaModule { uint64_t base, bytes; uint32_t path, scope; uint32_t build_id, reserved; };
+
+/* The Python frames that led to a phase, innermost first. C++ calls no Python inside a phase, so they hold for all that
+ * is allocated in it on that thread. */
+struct PythonFrame { uint32_t function, file, line, reserved; };
+struct MetaPythonStack { uint32_t scope, depth; /* depth PythonFrame follow */ };
 
 }  // namespace etmem::format

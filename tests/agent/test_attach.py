@@ -79,10 +79,9 @@ def test_traces_one_after_the_other_are_each_complete(attached: Callable[[str], 
         "        program, method = load()\n        run(method)\n        del method, program\n"
     )
     one, two = (etmem.load(folder / f"{name}.etmem").summary for name in ("one", "two"))
-    assert one.peaks.inference is not None
-    assert two.peaks.inference is not None
-    first, second = (peaks.inference.moment.private_bytes for peaks in (one.peaks, two.peaks))
-    assert first == second
+    # metadata is larger in the first: XNNPACK initialises itself once in a process
+    for category in ("workspace", "operator_buffers", "packed_weights", "planned_memory"):
+        assert blocks_of(one, category) == blocks_of(two, category) != []
     assert len(two.balances) == 3
 
 
@@ -127,6 +126,10 @@ def test_call_stacks(attached: Callable[[str], Path]) -> None:
     assert told
     assert all(told)
     assert etmem.load(folder / "run.etmem").summary.balances
+    inferences = [s for s in trace.scopes.values() if s.kind == 3]
+    for scope in inferences:
+        frames = trace.python_stacks[scope.id]
+        assert any(frame.function == "run" and frame.file.endswith("script.py") for frame in frames)
 
 
 def test_one_at_a_time(attached: Callable[[str], Path]) -> None:

@@ -73,6 +73,7 @@ class MetaType(IntEnum):
     NOTE = 16
     OWN = 17
     MODULE = 18
+    PYTHON_STACK = 19
 
 
 STRING = Struct("<2I")
@@ -92,6 +93,8 @@ SEGMENT_FREE = Struct("<2I")
 NOTE = Struct("<2I")
 OWN = Struct("<2Q2I")
 MODULE = Struct("<2Q4I")
+PYTHON_STACK = Struct("<2I")
+PYTHON_FRAME = Struct("<4I")
 
 SNAPSHOT_READ = 1 | 2
 """SnapshotFlags that say that the pages were read."""

@@ -32,10 +32,23 @@ FIXED: dict[MetaType, Struct] = {
     MetaType.NOTE: layout.NOTE,
     MetaType.OWN: layout.OWN,
     MetaType.MODULE: layout.MODULE,
+    MetaType.PYTHON_STACK: layout.PYTHON_STACK,
 }
 
-_TAIL_COUNT = {MetaType.STRING: 1, MetaType.STACK: 1, MetaType.SNAPSHOT_MAPS: 2, MetaType.SNAPSHOT_PAGES: 2}
-_TAIL_UNIT = {MetaType.STRING: 1, MetaType.STACK: 8, MetaType.SNAPSHOT_MAPS: 1, MetaType.SNAPSHOT_PAGES: 24}
+_TAIL_COUNT = {
+    MetaType.STRING: 1,
+    MetaType.STACK: 1,
+    MetaType.SNAPSHOT_MAPS: 2,
+    MetaType.SNAPSHOT_PAGES: 2,
+    MetaType.PYTHON_STACK: 1,
+}
+_TAIL_UNIT = {
+    MetaType.STRING: 1,
+    MetaType.STACK: 8,
+    MetaType.SNAPSHOT_MAPS: 1,
+    MetaType.SNAPSHOT_PAGES: 24,
+    MetaType.PYTHON_STACK: layout.PYTHON_FRAME.size,
+}
 
 MAX_STAMP = 1 << 62
 """Larger ones are garbage; below it stamps can be subtracted as signed numbers."""

@@ -256,6 +256,13 @@ class ModuleRecord:
 
 
 @dataclass(frozen=True)
+class PythonFrame:
+    function: str
+    file: str
+    line: int
+
+
+@dataclass(frozen=True)
 class Trace:
     """Everything one process recorded."""
 
@@ -273,6 +280,8 @@ class Trace:
     notes: tuple[tuple[str, str], ...]
     own: tuple[OwnMapping, ...]
     modules: tuple[ModuleRecord, ...]
+    python_stacks: dict[int, tuple[PythonFrame, ...]]
+    """By phase scope: the Python frames that led to it, innermost first. Recorded with ``stacks``."""
     clock: U64
     """Points of the stamp-to-time line, shape (n, 2): stamp, time_ns; increasing in both."""
 
