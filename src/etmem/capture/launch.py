@@ -42,6 +42,7 @@ class Launch:
     dry: bool = False
     children: bool = False
     keep_rusage: bool = False
+    all_stacks: bool = False
     log: Path | None = None
     """Where stdout and stderr go; None: where the caller's go."""
     executorch: Path | None = None
@@ -67,6 +68,7 @@ def environment(launch: Launch, variables: Mapping[str, str]) -> dict[str, str]:
         "ETMEM_DRY": "1" if launch.dry else "",
         "ETMEM_CHILDREN": "1" if launch.children else "",
         "ETMEM_KEEP_RUSAGE": "1" if launch.keep_rusage else "",
+        "ETMEM_ALL_STACKS": "1" if launch.all_stacks else "",
         "ETMEM_EMULATED": "1" if launch.emulator else "",
         # It would build for this machine.
         "ETMEM_BUILDER": "" if launch.emulator else sys.executable,

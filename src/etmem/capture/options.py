@@ -122,6 +122,8 @@ class ProfileOptions:
     """Prefix of the ExecuTorch installation; None: the wheel of this Python."""
     keep_rusage: bool = False
     """Leave the kernel's high water alone: the program's own ru_maxrss stays right, peaks of RSS are not known."""
+    all_stacks: bool = False
+    """Every allocation inside a phase records its native call stack, and each phase its Python one."""
     progress: Progress = field(default=silent, compare=False)
 
 
@@ -136,6 +138,7 @@ class RunOptions:
     dry: bool = False
     executorch: Path | None = None
     keep_rusage: bool = False
+    all_stacks: bool = False
     progress: Progress = field(default=silent, compare=False)
 
 

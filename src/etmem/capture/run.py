@@ -55,6 +55,7 @@ def _session(command: tuple[str, ...], options: RunOptions) -> Session:
         keep_log=False,
         children=options.children,
         keep_rusage=options.keep_rusage,
+        all_stacks=options.all_stacks,
         executorch=options.executorch,
         progress=options.progress,
     )

@@ -42,6 +42,7 @@ class Session:
     """The process's stdout and stderr go to a file beside the trace, else where the caller's go."""
     children: bool = False
     keep_rusage: bool = False
+    all_stacks: bool = False
     executorch: Path | None = None
     extra: Mapping[str, str] = field(default_factory=dict)
     issues: tuple[Issue, ...] = ()
@@ -88,6 +89,7 @@ def start(session: Session, on_line: Callable[[str], None] | None = None) -> End
             dry=session.target.dry,
             children=session.children,
             keep_rusage=session.keep_rusage,
+            all_stacks=session.all_stacks,
             log=log,
             executorch=session.executorch,
             extra=session.extra,

@@ -24,4 +24,7 @@ trace_option = click.option("--output", "-o", metavar="FILE", type=PATH, help="T
 keep_rusage_option = click.option(
     "--keep-rusage", is_flag=True, help="Do not reset the kernel's high water: ru_maxrss stays right, RSS peaks do not."
 )
+stacks_option = click.option(
+    "--stacks", "all_stacks", is_flag=True, help="Record the call stack of every allocation inside a phase."
+)
 verbose_option = click.option("--verbose", "-v", is_flag=True, help="Show the program's whole log behind the report.")

@@ -10,7 +10,14 @@ from etmem.capture.options import RunOptions
 from etmem.cli.console import progress
 from etmem.cli.exports import export_options
 from etmem.cli.output import OutputOptions, output_options, present
-from etmem.cli.parameters import dry_option, executorch_option, keep_rusage_option, trace_option, verbose_option
+from etmem.cli.parameters import (
+    dry_option,
+    executorch_option,
+    keep_rusage_option,
+    stacks_option,
+    trace_option,
+    verbose_option,
+)
 
 
 @click.command(name="run", context_settings={"allow_interspersed_args": False})
@@ -20,6 +27,7 @@ from etmem.cli.parameters import dry_option, executorch_option, keep_rusage_opti
 @executorch_option
 @trace_option
 @keep_rusage_option
+@stacks_option
 @output_options
 @export_options("html")
 @verbose_option
@@ -37,6 +45,7 @@ def command(
     executorch: Path | None,
     output: Path | None,
     keep_rusage: bool,
+    all_stacks: bool,
 ) -> int:
     """Run any command that uses ExecuTorch, Python or native, and report as profile does.
 
@@ -49,7 +58,14 @@ def command(
     from etmem.api import from_capture
     from etmem.capture.run import run
 
-    options = RunOptions(output=output, children=children, dry=dry, executorch=executorch, keep_rusage=keep_rusage)
+    options = RunOptions(
+        output=output,
+        children=children,
+        dry=dry,
+        executorch=executorch,
+        keep_rusage=keep_rusage,
+        all_stacks=all_stacks,
+    )
     # No progress line while the command runs: the terminal is the command's.
     captured = run(cmd, options)
     with progress("reading the trace", quiet=quiet):
