@@ -25,6 +25,7 @@ from etmem.cli.parameters import (
     choice,
     executorch_option,
     keep_rusage_option,
+    stacks_option,
     trace_option,
     verbose_option,
 )
@@ -47,6 +48,9 @@ def _list_cpus(context: click.Context, _parameter: click.Parameter, value: str |
     default=DEFAULT_ITERATIONS,
     show_default=True,
     help="Inferences of each method; the first warms up.",
+)
+@click.option(
+    "--cycles", type=click.IntRange(min=1), default=1, help="Load, run and unload N times: leak, or kept by malloc?"
 )
 @click.option(
     "--input", "inputs", multiple=True, metavar="FILE.npz", type=PATH, help="Inputs; several files run in turn."
@@ -102,6 +106,7 @@ def _list_cpus(context: click.Context, _parameter: click.Parameter, value: str |
 @executorch_option
 @trace_option
 @keep_rusage_option
+@stacks_option
 @output_options
 @export_options("html")
 @verbose_option
@@ -141,6 +146,10 @@ def command(
         )
         captured = profile(options)
         step("reading the trace")
+        if options.cycles > 1:
+            from etmem.cli.cycles import present_cycles
+
+            return present_cycles(captured, options.cycles, OutputOptions(json, full, exact, quiet, verbose))
         result = from_capture(captured)
     return present(
         result, OutputOptions(json, full, exact, quiet, verbose, bundle, redact), exit_status=captured.exit_status
