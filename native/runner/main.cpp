@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
+#include <malloc.h>
 #include <map>
 
 #include <executorch/extension/data_loader/buffer_data_loader.h>
@@ -104,7 +105,16 @@ class Runner {
   int run() {
     int status = open_libraries();
     if (status == kOk) status = set_threads();
-    if (status == kOk) status = load_program();
+    for (uint64_t cycle = 0; status == kOk && cycle < plan_.cycles; ++cycle) {
+      status = run_once();
+      if (plan_.cycles > 1) end_cycle(cycle);
+    }
+    return status;
+  }
+
+ private:
+  int run_once() {
+    int status = load_program();
     if (status == kOk) status = load_methods();
     if (status == kOk) status = execute_runs();
     if (status == kOk || status == kDryStopped) {
@@ -118,10 +128,19 @@ class Runner {
       module_->unload_method(method);
     }
     module_.reset();
+    etdump_ = nullptr;
+    options_.clear();
     return status;
   }
 
- private:
+  /* What is live now stays; what is resident and goes with the trim, malloc had kept. */
+  void end_cycle(uint64_t cycle) {
+    progress_("cycle\t%llu", static_cast<unsigned long long>(cycle));
+    if (api_ != nullptr) api_->snapshot(api_->string("cycle", 5), 0);
+    malloc_trim(0);
+    if (api_ != nullptr) api_->snapshot(api_->string("cycle_trimmed", 13), 0);
+  }
+
   int fail(Exit status, const char* phase, const char* error, const std::string& message) {
     progress_("error\t%s\t%s\t%s", phase, error, message.c_str());
     fprintf(stderr, "etmem-runner: %s: %s: %s\n", phase, error, message.c_str());

@@ -175,6 +175,7 @@ bool read_item(const Fields& f, Plan* plan) {
   else if (item == "threads") plan->threads = static_cast<uint32_t>(number);
   else if (item == "share_arenas") plan->share_arenas = number != 0;
   else if (item == "dry") plan->dry = number != 0;
+  else if (item == "cycles" && number > 0) plan->cycles = number;
   else return false;
   return true;
 }

@@ -12,6 +12,7 @@
  *   option         BACKEND KEY bool|int|string VALUE before|after    before or after the methods are loaded
  *   threads        N
  *   share_arenas   1
+ *   cycles         N                                    load, run and unload N times
  *   dry            1                                    goes on after a failed execution; inputs stay untouched
  *   etdump         PATH DEBUG_BYTES                     0: no intermediate outputs
  *   outputs        PATH
@@ -74,6 +75,7 @@ struct Plan {
   uint32_t threads = 0;  // 0: ExecuTorch's own choice
   bool share_arenas = false;
   bool dry = false;
+  uint64_t cycles = 1;
   std::string etdump;
   uint64_t debug_bytes = 0;
   std::string outputs;

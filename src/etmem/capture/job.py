@@ -160,6 +160,8 @@ def _check_files(options: ProfileOptions) -> None:
         raise UsageError(f"--iterations is {options.iterations}", "One inference is the least.")
     if options.cycles < 1:
         raise UsageError(f"--cycles is {options.cycles}", "One cycle is the least.")
+    if options.cycles > 1 and options.dry:
+        raise UsageError("--cycles needs a run that computes", "A dry run has no RSS to tell from.")
     if options.threads is not None and options.threads < 1:
         raise UsageError(f"--threads is {options.threads}", "One thread is the least.")
     for library in options.libraries:

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from etmem.capture.options import Capture, ProfileOptions, Progress
 
 TRACE_SUFFIX = ".etmem"
-_ALL_STACKS = "ETMEM_ALL_STACKS"
 
 
 def profile(options: ProfileOptions) -> Capture:
@@ -107,10 +106,10 @@ def _session(
         notes={"program.1.path": str(options.program.absolute())},
         hooks=hooks,
         keep_rusage=options.keep_rusage,
-        all_stacks=options.all_stacks,
-        executorch=options.executorch,
         # A leak is told by its call stack, whoever allocates it.
-        extra=job.variables(os.environ) | ({_ALL_STACKS: "1"} if options.cycles > 1 else {}),
+        all_stacks=options.all_stacks or options.cycles > 1,
+        executorch=options.executorch,
+        extra=job.variables(os.environ),
         issues=(*issues, *(dry_issues(job.backends, job.operators) if options.dry else ())),
         emulator=crossed.emulator if crossed else None,
         progress=options.progress,
