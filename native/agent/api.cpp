@@ -21,6 +21,7 @@ uint32_t heaps;
 uint32_t segments;
 uint32_t older_segments;  // of earlier traces: their end is nothing to this one
 uint64_t expected;
+uint32_t programs;
 
 int is_recording() { return recording(); }
 
@@ -106,6 +107,8 @@ uint64_t remaining_inferences() {
   return n;
 }
 
+uint32_t next_program() { return __atomic_add_fetch(&programs, 1, __ATOMIC_RELAXED); }
+
 }  // namespace
 
 void begin_clients() {
@@ -153,4 +156,5 @@ const etmem_api etmem_api_v1 = {
     etmem::expect_inferences,
     etmem::remaining_inferences,
     etmem::arena::allocate,
+    etmem::next_program,
 };

@@ -57,7 +57,6 @@ Function original(const char* symbol) {
 /* Program ids by the address of their flatbuffer; a later program at the same address replaces an earlier one. */
 class Programs {
  public:
-  uint32_t add() { return __atomic_add_fetch(&last_, 1, __ATOMIC_RELAXED); }
   void bind(const void* flatbuffer, uint32_t id) {
     LockGuard guard(lock_);
     entries_[next_ % kEntries] = {flatbuffer, id};
@@ -82,7 +81,6 @@ class Programs {
   SpinLock lock_;
   Entry entries_[kEntries];
   uint32_t next_ = 0;
-  uint32_t last_ = 0;
 };
 Programs programs;
 
@@ -101,7 +99,7 @@ et::Result<et::Program> program_load(et::DataLoader* loader, et::Program::Verifi
   static const auto call = original<et::Result<et::Program> (*)(et::DataLoader*, et::Program::Verification)>(
       kProgramLoad);
   if (api() == nullptr || loader == nullptr) return call(loader, verification);
-  const uint32_t id = programs.add();
+  const uint32_t id = api_slot()->next_program();
   static Pool<TracedDataLoader> loaders;  // never released: the Program keeps it, and its destructor is inline
   et::DataLoader* traced = loaders.make(loader, id);
   if (const auto bytes = loader->size(); bytes.ok()) note_program(id, ".bytes", bytes.get());

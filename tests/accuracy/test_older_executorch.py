@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.accuracy.captures import MIB, XNNPACK, blocks, owner_bytes, run_python
+from etmem.model.words import PhaseKind
+from tests.accuracy.captures import MIB, PROGRAMS, XNNPACK, blocks, owner_bytes, phases, run_python, summarized
 from tests.accuracy.cases import CASES, NAMES
-from tests.models.registry import cache_directory, one_export_at_a_time
+from tests.models.registry import cache_directory, model_path, one_export_at_a_time
 
 VERSION = "1.4.1"
 
@@ -45,11 +46,23 @@ def test_planned_memory(older: str) -> None:
     assert [arena.bytes for arena in summary.arenas if arena.name == "planned[1]"] == [case.facts["planned"]["forward"]]
 
 
+def test_two_installations_in_one_process(older: str) -> None:
+    """GIVEN the wheel's ExecuTorch and an older one WHEN both run a model THEN each has its own program's figures."""
+    library = next(Path(older).glob("executorch/extension/pybindings/_portable_lib*.so"))
+    script = (sys.executable, PROGRAMS / "two_installations.py", model_path("convs"), library)
+    summary = summarized("run", ("--", *script))
+    assert [program.program for program in summary.programs] == [1, 2]
+    assert [phase.program for phase in phases(summary, PhaseKind.METHOD_LOAD)] == [1, 2]
+    one, other = (delegate.live_after_init_bytes for delegate in summary.delegates)
+    assert one == pytest.approx(other, rel=0.01)
+    operators = Counter({key: n for key, n in blocks(summary, "inference").items() if key[0] == "operator_buffers"})
+    case = CASES["convs"].blocks("inference", summary.target.isa)
+    assert operators == Counter({key: 2 * n for key, n in case.items() if key[0] == "operator_buffers"})
+    assert not summary.issues
+
+
 def test_profile_falls_back_to_python(older: str, tmp_path: Path) -> None:
     """GIVEN no C++ SDK WHEN profiled THEN Python runs it, and an issue names what is lost."""
-    from tests.accuracy.captures import summarized
-    from tests.models.registry import model_path
-
     summary = summarized("profile", (model_path("convs"),), {"PYTHONPATH": older})
     assert summary.target.runtime == "python"
     assert "python_fallback" in {issue.code for issue in summary.issues}

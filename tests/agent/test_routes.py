@@ -7,49 +7,56 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from etmem.api import load
+from etmem.model.words import IssueCode
 from etmem.trace.blocks import blocks
 from etmem.trace.tables import BlockKind, EventKind
-from tests.agent.recording import PROGRAMS, compile_library, compile_program, record
+from tests.agent import coverage
+from tests.agent.coverage import SIZE
+from tests.agent.recording import compile_program, record
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-SIZE = 3 * 1024 * 1024 + 4096
-ROUTES = PROGRAMS / "routes"
-SOURCES = sorted(path for path in ROUTES.iterdir() if path.suffix in (".c", ".cpp"))
-
-UNSEEN = {"libc_malloc", "deepbind", "syscall_mmap"}
-"""Routes past every symbol that a preloaded library can stand in front of."""
+    from tests.agent.coverage import Route
 
 
-def build_route(source: Path, folder: Path) -> Path:
-    plugin = compile_library(PROGRAMS / "plugin/plugin.c", folder / "libplugin.so")
-    return compile_program(source, folder, f'-DPLUGIN="{plugin}"', f"-Wl,-rpath,{folder}")
+@pytest.fixture(scope="module")
+def routes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Route]:
+    return coverage.build_all(tmp_path_factory.mktemp("routes"))
 
 
-@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
-def test_route(source: Path, tmp_path: Path) -> None:
-    recording = record([build_route(source, tmp_path)], tmp_path)
-    assert recording.status == 0
-    trace = recording.trace
-    assert trace.header.closed
-    assert trace.header.dropped_events == 0
-    found, _ = blocks(trace)
-    sizes = found.bytes[found.kind != BlockKind.RESERVED].tolist()
-    if source.stem in UNSEEN:
-        assert SIZE not in sizes
-        kernel = next(s for s in trace.snapshots if s.name == "exit").rss_bytes
-        assert kernel > SIZE  # resident, so the balance has it
-    else:
-        assert sizes.count(SIZE) == 1
+@pytest.fixture(scope="module")
+def documented() -> dict[str, dict[str, str]]:
+    """The table of the documentation: column -> route's title -> cell."""
+    lines = [line for line in coverage.PAGE.read_text().splitlines() if line.startswith("| ")]
+    head, _, *rows = [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in lines]
+    return {title: {row[0]: row[at] for row in rows} for at, title in enumerate(head) if at}
 
 
-def test_nothing_is_lost_when_it_is_freed(tmp_path: Path) -> None:
+def test_every_route_has_a_title() -> None:
+    assert set(coverage.TITLES) == set(coverage.SOURCES)
+
+
+@pytest.mark.parametrize("column", coverage.COLUMNS)
+def test_coverage(column: str, routes: dict[str, Route], documented: dict[str, dict[str, str]], tmp_path: Path) -> None:
+    """GIVEN every way to get memory THEN it is seen with its size or stands in the balance, as the page says."""
+    found = coverage.COLUMNS[column](routes, tmp_path)
+    assert {coverage.TITLES[name]: cell for name, cell in found.items()} == documented[column]
+
+
+def test_another_malloc_is_named(routes: dict[str, Route], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, library in coverage.ALLOCATORS.items():
+        monkeypatch.setenv("LD_PRELOAD", library)
+        recording = record([routes["malloc"].program], tmp_path)
+        issues = load(recording.path).summary.issues
+        assert [name in issue.message for issue in issues if issue.code == IssueCode.OTHER_ALLOCATOR] == [True]
+
+
+def test_nothing_is_lost_when_it_is_freed(routes: dict[str, Route], tmp_path: Path) -> None:
     """All routes that free have an end: no block of the route's size is live at exit."""
-    for source in (ROUTES / "malloc.c", ROUTES / "mremap_move.c", ROUTES / "tls_destructor.c"):
-        folder = tmp_path / source.stem
-        folder.mkdir()
-        recording = record([build_route(source, folder)], folder)
+    for name in ("malloc", "mremap_move", "tls_destructor"):
+        recording = record([routes[name].program], tmp_path)
         found, _ = blocks(recording.trace)
         last = int(recording.trace.events.stamp[-1])
         row = int(np.flatnonzero((found.bytes == SIZE) & (found.kind != BlockKind.RESERVED))[0])

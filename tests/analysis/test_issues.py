@@ -53,6 +53,15 @@ def test_what_the_header_says() -> None:
     assert all(issue.severity is Severity.ERROR for issue in found.issues)
 
 
+def test_another_malloc() -> None:
+    world = loaded()
+    world.module(0x7000_0000, 0x1000, "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2")
+    world.module(0x7100_0000, 0x1000, "/opt/notlibjemalloc.so")
+    found = summary(world)
+    assert codes(found) == [IssueCode.OTHER_ALLOCATOR]
+    assert found.issues[0].detail == {"path": "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2"}
+
+
 def test_a_torn_file() -> None:
     trace = loaded().trace()
     torn = replace(trace, header=replace(trace.header, truncated=True))

@@ -79,6 +79,10 @@ struct etmem_api {
   uint64_t (*remaining_inferences)(void);
 
   void* (*allocate)(size_t bytes); /* the profiler's own memory, 16-byte aligned, never freed */
+
+  /* A number for a program that is about to be loaded: one process may hold several ExecuTorchs, whose hooks know
+   * nothing of each other. */
+  uint32_t (*next_program)(void);
 };
 
 #if defined(__GNUC__)

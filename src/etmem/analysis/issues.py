@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import PurePath
 
@@ -16,13 +17,18 @@ _HINTS: dict[IssueCode, tuple[Severity, str]] = {
     IssueCode.MEMLOCK_LIMITED: (Severity.WARNING, "raise `ulimit -l`, or compare only runs under the same limit"),
     IssueCode.HIGH_WATER_UNAVAILABLE: (Severity.WARNING, "peaks of RSS need a writable /proc/self/clear_refs"),
     IssueCode.RESIDENCY_UNAVAILABLE: (Severity.WARNING, "the balance needs PAGEMAP_SCAN or /proc/self/pagemap"),
-    IssueCode.OTHER_ALLOCATOR: (Severity.INFO, "what malloc retains is told by mappings, not by libc's own figures"),
+    IssueCode.OTHER_ALLOCATOR: (
+        Severity.WARNING,
+        "run without it for exact blocks of C++ code; of malloc they are",
+    ),
     IssueCode.HOOKS_UNAVAILABLE: (Severity.ERROR, "`etmem doctor` says what is missing to build the hooks"),
     IssueCode.EXECUTORCH_STATIC: (Severity.ERROR, "link ExecuTorch's shared libraries, or use etmem's decorators"),
     IssueCode.METHODS_LOADED_BEFORE_ATTACH: (Severity.WARNING, "start the capture before the program is loaded"),
     IssueCode.NO_EVENT_TRACER: (Severity.INFO, "instructions need an ExecuTorch built with its event tracer"),
 }
 
+
+_ALLOCATOR = re.compile(r"lib(?:jemalloc|tcmalloc|mimalloc)[\w-]*\.so")
 
 _CODES = frozenset(code.value for code in IssueCode)
 
@@ -32,7 +38,10 @@ def issues(account: Account) -> tuple[Issue, ...]:
 
     Where the capture has an issue of a code, it knows more about it than the trace does.
     """
-    checks = (_noted, _recording, _process, _phases, _hooks, _threads, _descriptions, _snapshots, _high_water, _memlock)
+    checks = (
+        *(_noted, _recording, _process, _phases, _hooks, _threads, _descriptions),
+        *(_allocator, _snapshots, _high_water, _memlock),
+    )
     found = list(account.options.issues)
     known = {issue.code for issue in found}
     for check in checks:
@@ -171,6 +180,17 @@ def _descriptions(account: Account) -> Iterator[Issue]:
             "read the trace where it was recorded, or copy the file to the same place",
             {"path": path},
         )
+
+
+def _allocator(account: Account) -> Iterator[Issue]:
+    """These define C++'s operators besides malloc, which go past every hook of malloc's."""
+    paths = dict.fromkeys(module.path for module in account.trace.modules)
+    for path in paths:
+        name = PurePath(path).name
+        if _ALLOCATOR.match(name):
+            severity, hint = _HINTS[IssueCode.OTHER_ALLOCATOR]
+            text = f"{name} serves malloc and C++'s new: what is allocated with new counts as its mappings"
+            yield Issue(IssueCode.OTHER_ALLOCATOR, severity, text, hint, {"path": path})
 
 
 def _snapshots(account: Account) -> Iterator[Issue]:

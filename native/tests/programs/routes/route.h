@@ -8,12 +8,15 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include <dlfcn.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include "etmem/etmem.h"
 
 enum { SIZE = 3 * 1024 * 1024 + 4096 };
 
@@ -27,10 +30,27 @@ static inline void* keep(void* p) {
 
 static inline void keep_forever(void* p) { keep(p); }
 
-void route(void);
+#ifdef __cplusplus
+extern "C"
+#endif
+    void route(void);
 
-int main(void) {
+/* The route as an inference, so that it has a balance after it. A library of routes is called here by Python. */
+#ifdef __cplusplus
+extern "C"
+#endif
+    __attribute__((visibility("default"))) int
+    run_route(const struct etmem_api* api) {
+  if (api == NULL) {
+    route();
+    return 0;
+  }
+  const etmem_id scope = api->scope_begin(ETMEM_INFERENCE, api->string("route", 5), 1, 0, 0);
   route();
+  api->scope_end(scope, 0);
+  api->snapshot(api->string("inference", 9), scope);
   return 0;
 }
+
+int main(void) { return run_route((const struct etmem_api*)dlsym(RTLD_DEFAULT, "etmem_api_v1")); }
 #endif
