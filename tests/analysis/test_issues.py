@@ -28,7 +28,7 @@ def loaded() -> World:
 
 def file_with(delegates: int, method: str = "forward") -> dict[str, object]:
     """As much of a program as is asked here."""
-    plan = SimpleNamespace(name=method, delegates=(None,) * delegates, inputs=(1,), chains=())
+    plan = SimpleNamespace(name=method, delegates=(None,) * delegates, inputs=(), outputs=(), chains=())
     plans = {method: plan}
     return {"/m.pte": SimpleNamespace(
         path="/m.pte", file_bytes=9, plans=(plan,), methods=(method,), plan=plans.get,
@@ -198,7 +198,7 @@ def test_the_limit_of_locked_memory(limit: str, locked: int, loader: str, limite
     world.rss(RssLabel.PHASE_END, 10, scope=load, locked_bytes=locked)
     options = replace(OPTIONS, target=replace(OPTIONS.target, loader=loader))
     assert (IssueCode.MEMLOCK_LIMITED in codes(summary(world, options))) is limited
-    world.module(0x7000_0000, 0x1000, "/venv/_portable_lib.cpython-311-x86_64-linux-gnu.so")
+    world.module(0x7000_0000, 0x1000, "/venv/executorch/extension/pybindings/_C.cpython-311-x86_64-linux-gnu.so")
     in_python = limit == "65536" and not locked
     assert (IssueCode.MEMLOCK_LIMITED in codes(summary(world, options))) is in_python
 
