@@ -1,7 +1,8 @@
 """etmem: a memory profiler for ExecuTorch.
 
 ``etmem.profile("model.pte")`` runs a program and says who owns every byte; ``etmem.load("run.etmem")``
-reads a trace; ``with etmem.trace("run.etmem") as t:`` records a running interpreter. Names load on first use, so that importing etmem costs nothing.
+reads a trace; ``with etmem.trace("run.etmem") as t:`` records a running interpreter; ``etmem.plan("model.pte")``
+tells what a program will need from its file alone. Names load on first use, so that importing etmem costs nothing.
 """
 
 from __future__ import annotations
@@ -14,16 +15,32 @@ if TYPE_CHECKING:
     from etmem.capture.attached import Recording, trace
     from etmem.model.errors import EtmemError
     from etmem.model.summary import Summary
+    from etmem.planning import PlanOptions, ProgramPlan, plan
 
 __version__ = "0.1.0"
-__all__ = ["EtmemError", "Profile", "Recording", "Summary", "__version__", "load", "profile", "trace"]
+__all__ = [
+    "EtmemError",
+    "PlanOptions",
+    "Profile",
+    "ProgramPlan",
+    "Recording",
+    "Summary",
+    "__version__",
+    "load",
+    "plan",
+    "profile",
+    "trace",
+]
 
 _HOMES = {
     "EtmemError": "etmem.model.errors",
+    "PlanOptions": "etmem.planning",
     "Profile": "etmem.api",
+    "ProgramPlan": "etmem.planning",
     "Recording": "etmem.capture.attached",
     "Summary": "etmem.model.summary",
     "load": "etmem.api",
+    "plan": "etmem.planning",
     "profile": "etmem.api",
 }
 

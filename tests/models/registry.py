@@ -28,6 +28,16 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     ),
     "llama": ("llama.pte", "llama_tokenizer.json"),
     "openvino_cnn": ("openvino_cnn.pte", "openvino_and_xnnpack.pte"),
+    "architectures": (
+        "mobilenet.pte",
+        "resnet.pte",
+        "bert.pte",
+        "whisper.pte",
+        "mobilenet_int8.pte",
+        "resnet_int8.pte",
+        "perceptron_dynamic_int8.pte",
+        "bert_dynamic_int8.pte",
+    ),
     "quantized": ("quantized_xnnpack.pte", "quantized_portable.pte"),
     "kinds": (
         "every_dtype.pte",
@@ -40,12 +50,14 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "unknown_backend.pte",
         "without_constant_segment.pte",
     ),
+    "recorded": ("recorded_convs.pte", "recorded_breaks.pte", "recorded_rows.pte", "recorded_methods.pte"),
 }
 """Family (a module of this package) -> the files it exports."""
 
 PACKAGES: dict[str, tuple[str, ...]] = {
     "llama": ("torch", "executorch", "transformers"),
     "openvino_cnn": ("torch", "executorch", "openvino", "nncf"),
+    "architectures": ("torch", "executorch", "torchao"),
     "quantized": ("torch", "executorch", "torchao"),
 }
 """Packages whose versions decide the bytes of a family's files; by default torch and executorch."""

@@ -7,6 +7,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from etmem.model.words import Category, PhaseKind
+from etmem.program.remarks import mib, plural
+
+__all__ = [
+    "bytes_by_key",
+    "live_rows",
+    "loaded_plans",
+    "mib",
+    "peak_bytes",
+    "plural",
+    "settled_stamp",
+    "total_bytes",
+    "worth_a_remark",
+]
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,18 +77,3 @@ def bytes_by_key(context: Context, rows: I64) -> dict[Key, int]:
 
 def total_bytes(context: Context, rows: I64) -> int:
     return int((context.private_bytes[rows] + context.file_bytes[rows]).sum())
-
-
-def mib(count: int) -> str:
-    """``64.0``: mebibytes, two decimals below 0.1."""
-    value = count / 2**20
-    return f"{value:.1f}" if value == 0 or value >= 0.095 else f"{value:.2f}"
-
-
-def plural(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-def operator_name(name: str) -> str:
-    """``aten.cumsum`` for ``aten::cumsum.out``, as exported programs print it."""
-    return name.partition(".")[0].replace("::", ".")

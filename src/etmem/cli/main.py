@@ -21,6 +21,7 @@ DEBUG = "ETMEM_DEBUG"
 VERBS = {
     "profile": "Run a .pte and say who owns every byte of load and inference.",
     "run": "The same for any command, Python or native: etmem run -- CMD ...",
+    "plan": "What a .pte will need, from the file alone: arenas, pools, an estimate, a verdict.",
     "report": "Any report from a trace.",
     "diff": "What changed from one run, or one program, to another.",
     "check": "Whether a run keeps to a budget of bytes.",

@@ -95,6 +95,8 @@ class Description:
     dry: Dry
     tiles: Mapping[str, int] = field(default_factory=dict)
     """Output pixels that a convolution computes per call, by instruction set."""
+    estimate: str | None = None
+    """``package.module:function`` that tells from a blob what will be allocated (``etmem.delegates.estimating``)."""
     _found: dict[str, tuple[tuple[Rule, str | None], ...]] = field(default_factory=dict, repr=False, compare=False)
 
     def match(self, symbols: Sequence[str], function: str) -> Match:

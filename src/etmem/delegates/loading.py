@@ -60,6 +60,7 @@ def parse(text: str, name: str) -> Description:
         shares=tuple(_share(share) for share in reader.list_of_fields("shares")),
         dry=Dry(symbol or None, dry.text("reason")),
         tiles=reader.numbers("tiles"),
+        estimate=reader.text("estimate", "") or None,
     )
     dry.done()
     reader.done()

@@ -10,10 +10,12 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
-from etmem.program.schema import TABLES, UNIONS
+from etmem.program.schema import PROGRAM
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from etmem.program.schema import Schema
 
 _U16 = struct.Struct("<H")
 _U32 = struct.Struct("<I")
@@ -22,10 +24,12 @@ _SCALARS = {
     "bool": struct.Struct("<?"),
     "i8": struct.Struct("<b"),
     "u8": struct.Struct("<B"),
+    "i16": struct.Struct("<h"),
     "i32": struct.Struct("<i"),
     "u32": struct.Struct("<I"),
     "i64": struct.Struct("<q"),
     "u64": struct.Struct("<Q"),
+    "f32": struct.Struct("<f"),
     "f64": struct.Struct("<d"),
 }
 _MAX_ELEMENTS = 50_000_000
@@ -38,8 +42,9 @@ class MalformedError(Exception):
 class Buffer:
     """One flatbuffer: ``view`` from its root offset to its last byte."""
 
-    def __init__(self, view: memoryview) -> None:
+    def __init__(self, view: memoryview, schema: Schema = PROGRAM) -> None:
         self.view = view
+        self.schema = schema
         self.size = len(view)
         self._left = min(2 * self.size + 1024, _MAX_ELEMENTS)
         self._vtables: dict[int, tuple[int, ...]] = {}
@@ -99,7 +104,7 @@ class Table:
         self.position = position
         self.slots = slots
         self.name = name
-        self.fields = TABLES[name]
+        self.fields = buffer.schema.tables[name]
 
     def _place(self, slot: int) -> int | None:
         offset = self.slots[slot] if slot < len(self.slots) else 0
@@ -184,7 +189,7 @@ class Table:
     def union(self, field: str) -> tuple[int, Table]:
         """(type number, value) of a union. One that is empty or of an unknown type is malformed."""
         slot, kind = self.fields[field]
-        members = UNIONS[kind[1:]]
+        members = self.buffer.schema.unions[kind[1:]]
         place = self._place(slot - 1)
         number = 0
         if place is not None:

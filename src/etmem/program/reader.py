@@ -34,16 +34,25 @@ def read(path: str | os.PathLike[str]) -> Program:
 
     Raises ``ProgramError`` for a file that is missing, unreadable, not a program, cut off or malformed.
     """
+    with opened(path) as (program, _):
+        return program
+
+
+@contextmanager
+def opened(path: str | os.PathLike[str]) -> Iterator[tuple[Program, memoryview]]:
+    """The same, with the program's bytes, mapped: only the pages that are looked at are read."""
     name = Path(path).name
-    with mapped(path) as view:
-        kind = identify(bytes(view[:64]), name)
+    with mapped(path) as whole:
+        kind = identify(bytes(whole[:64]), name)
         if kind is FileKind.PTD:
             raise ProgramError(f"{name} is a data file (.ptd), not a program", "Give the .pte, and this with --ptd.")
         with malformed_as_error(name):
-            if kind is FileKind.PTE:
-                return _program(view, str(path))
-            start, size = Buffer(view).root("BundledProgram").data("program")
-            return _program(view[start : start + size], str(path))
+            start, size = 0, len(whole)
+            if kind is FileKind.BPTE:
+                start, size = Buffer(whole).root("BundledProgram").data("program")
+            view = whole[start : start + size]
+            program = _program(view, str(path))
+        yield program, view
 
 
 def read_bytes(data: bytes, name: str = "program") -> Program:

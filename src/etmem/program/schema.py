@@ -7,6 +7,8 @@ are only ever appended upstream, so an older file reads as one that lacks the la
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 _TABLES = """
 Program             version:u32 execution_plan:[ExecutionPlan] constant_buffer:[Buffer]
                     backend_delegate_data:[BackendDelegateInlineData] segments:[DataSegment]
@@ -77,7 +79,18 @@ UNIONS: dict[str, tuple[str, ...]] = {
 """Member tables by type number, counted from 1."""
 
 
-def _parse(text: str) -> dict[str, dict[str, tuple[int, str]]]:
+@dataclass(frozen=True)
+class Schema:
+    """The tables and unions of one kind of flatbuffer."""
+
+    tables: dict[str, dict[str, tuple[int, str]]]
+    """Table name -> field name -> (slot, type). A union's slot is that of its value."""
+    unions: dict[str, tuple[str, ...]]
+    """Member tables by type number, counted from 1."""
+
+
+def parse(text: str) -> dict[str, dict[str, tuple[int, str]]]:
+    """The tables of a text such as the above: a bare word begins a table, ``name:type`` is a field."""
     tables: dict[str, dict[str, tuple[int, str]]] = {"Null": {}}
     fields: dict[str, tuple[int, str]] = {}
     slot = 0
@@ -92,5 +105,6 @@ def _parse(text: str) -> dict[str, dict[str, tuple[int, str]]]:
     return tables
 
 
-TABLES = _parse(_TABLES)
-"""Table name -> field name -> (slot, type). A union's slot is that of its value."""
+TABLES = parse(_TABLES)
+PROGRAM = Schema(TABLES, UNIONS)
+"""ExecuTorch's own files."""

@@ -1,0 +1,1 @@
+"""XNNPACK's serialized graph as data, and what it will allocate."""

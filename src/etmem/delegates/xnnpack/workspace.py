@@ -1,0 +1,163 @@
+"""The workspace: where XNNPACK keeps the values between its operators, planned as XNNPACK plans it.
+
+Largest first, each value goes into the smallest gap that is free for its whole life; operators that can work in
+place give their result the input's place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import prod
+from typing import TYPE_CHECKING
+
+from etmem.delegates.xnnpack.graph import NONE, DataType
+from etmem.delegates.xnnpack.packing import ALIGNMENT, EXTRA_BYTES, packed_matrix, round_up
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from etmem.delegates.xnnpack.graph import Graph, XNode, XValue
+    from etmem.delegates.xnnpack.tiles import Tiles
+
+_QUANTIZATION_BYTES = 8
+"""Zero point and scale."""
+_EXTRA_PARAMETERS = 15
+_UNARY = frozenset(
+    ("Sigmoid", "Clamp", "Floor", "SquareRoot", "Ceiling", "Hardswish", "LeakyReLU", "Negate", "Square", "ELU", "Abs",
+     "ReciprocalSquareRoot", "Log", "Gelu", "Tanh", "Exp", "Sin", "Cos")
+)  # fmt: skip
+_BINARY = frozenset(("Add", "Subtract", "Multiply", "Div", "Minimum", "Maximum", "PReLU"))
+_IN_PLACE = _UNARY | _BINARY | {"Copy", "Softmax", "StaticReshape"}
+
+
+@dataclass(frozen=True)
+class _Place:
+    first: int
+    last: int
+    bytes: int
+
+
+def workspace_bytes(graph: Graph, tiles: Tiles, threads: int) -> int:
+    """Bytes of the workspace that a lowered graph needs; 0 where nothing is internal."""
+    values, nodes = dict(graph.values), graph.nodes
+    places = {
+        number: _Place(first, last, size)
+        for number, (first, last, size) in _lives(values, nodes).items()
+    }  # fmt: skip
+    for node, result in _reused(values, nodes, places):
+        root = places[node]
+        places[node] = replace(root, last=max(root.last, result.last))
+    spaces = [_Place(index, index, _round(size)) for index, node in enumerate(nodes)
+              if (size := operator_workspace(values, node, tiles, threads))]  # fmt: skip
+    arena = _arena([*(place for place in places.values() if place.bytes), *spaces])
+    return arena + 2 * EXTRA_BYTES if arena else 0
+
+
+def _internal(value: XValue) -> bool:
+    return not value.external and value.constant is None
+
+
+def _round(size: int) -> int:
+    return round_up(round_up(size, EXTRA_BYTES), ALIGNMENT)
+
+
+def value_bytes(value: XValue) -> int:
+    """Bytes of a value in the workspace; one that is quantized on the fly has its parameters behind it."""
+    size = _round(value.nbytes)
+    if value.dtype is DataType.QDINT8:
+        rows = prod(value.dims[: max(0, len(value.dims) - value.nonbatch_dims)])
+        size += _round((rows + _EXTRA_PARAMETERS) * _QUANTIZATION_BYTES)
+        size += _round((rows + _EXTRA_PARAMETERS) * 4)
+    return size
+
+
+def _lives(values: dict[int, XValue], nodes: Sequence[XNode]) -> dict[int, tuple[int, int, int]]:
+    """(first operator, last operator, bytes) of each internal value that is used."""
+    found: dict[int, tuple[int, int, int]] = {}
+    for time, node in enumerate(nodes):
+        for number in (*node.inputs, *node.outputs):
+            if number != NONE and _internal(values[number]):
+                first = found[number][0] if number in found else time
+                found[number] = (first, time, value_bytes(values[number]))
+    return found
+
+
+def _reused(
+    values: dict[int, XValue], nodes: Sequence[XNode], places: dict[int, _Place]
+) -> Iterable[tuple[int, _Place]]:
+    """(value whose place is reused, what now lives there); the result's own place becomes empty."""
+    consumers: dict[int, int] = {}
+    for node in nodes:
+        for number in node.inputs:
+            consumers[number] = consumers.get(number, 0) + 1
+    roots: dict[int, int] = {}
+    for node in nodes:
+        if node.kind not in _IN_PLACE or node.outputs[0] not in places:
+            continue
+        result = node.outputs[0]
+        source = next(
+            (
+                number
+                for number in node.inputs
+                if number in places and consumers.get(number) == 1 and values[number].nbytes == values[result].nbytes
+            ),
+            None,
+        )
+        if source is None or consumers.get(result) != 1:
+            continue
+        root = roots.get(source, source)
+        roots[result] = root
+        yield root, places[result]
+        places[result] = replace(places[result], bytes=0)
+
+
+def operator_workspace(values: dict[int, XValue], node: XNode, tiles: Tiles, threads: int) -> int:
+    """Bytes that an operator needs while it runs: weights that are no constants are packed each time."""
+    if node.kind == "BatchMatrixMultiply" or (
+        node.kind == "FullyConnected" and values[node.inputs[1]].constant is None
+    ):
+        right = values[node.inputs[1]]
+        if right.dtype is not DataType.FP32 or right.constant is not None or len(right.dims) < 2:
+            return 0
+        transposed = node.kind == "FullyConnected" or node.attributes.get("flags", 0) & 1
+        depth, columns = (right.dims[-1], right.dims[-2]) if transposed else (right.dims[-2], right.dims[-1])
+        return prod(right.dims[:-2]) * packed_matrix(tiles.f32, right, columns, depth, 1, 0)
+    if node.kind == "DynamicFullyConnected":
+        return _quantized_rows(values[node.inputs[0]], tiles, threads)
+    if node.kind == "GlobalAvgPooling2d":
+        return values[node.outputs[0]].elements * 4 + EXTRA_BYTES
+    return 0
+
+
+def _quantized_rows(activations: XValue, tiles: Tiles, threads: int) -> int:
+    """Each thread quantizes the rows of one tile: the numbers, and zero point and scale of each row."""
+    depth = activations.dims[-1] if activations.dims else 1
+    rows = min(tiles.int8_dynamic.rows, activations.elements // max(1, depth))
+    per_row = round_up(depth, tiles.int8_dynamic.depth) + _QUANTIZATION_BYTES
+    return threads * round_up(rows * per_row, ALIGNMENT)
+
+
+def _arena(places: Sequence[_Place]) -> int:
+    """The size of an arena that holds all: the largest first, each in the smallest gap that takes it."""
+    ordered = sorted(places, key=lambda place: -place.bytes)
+    offsets: list[int] = []
+    size = 0
+    for index, place in enumerate(ordered):
+        live = sorted(
+            (offsets[other], offsets[other] + ordered[other].bytes)
+            for other in range(index)
+            if ordered[other].first <= place.last and place.first <= ordered[other].last
+        )
+        offset = _gap(live, place.bytes)
+        offsets.append(offset)
+        size = max(size, offset + place.bytes)
+    return size
+
+
+def _gap(live: Sequence[tuple[int, int]], size: int) -> int:
+    best, best_gap, end = None, 0, 0
+    for start, stop in live:
+        if start - end >= size and (best is None or start - end < best_gap):
+            best, best_gap = end, start - end
+        end = max(end, stop)
+    return end if best is None else best
