@@ -23,6 +23,7 @@ VERBS = {
     "run": "The same for any command, Python or native: etmem run -- CMD ...",
     "plan": "What a .pte will need, from the file alone: arenas, pools, an estimate, a verdict.",
     "report": "Any report from a trace.",
+    "matrix": "Many programs, every combination of options, one table.",
     "diff": "What changed from one run, or one program, to another.",
     "check": "Whether a run keeps to a budget of bytes.",
     "verify": "Whether a bundle is whole.",
@@ -43,6 +44,14 @@ class Verbs(click.Group):
             return None
         command: click.Command = import_module(f"etmem.cli.{cmd_name}").command
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """``etmem profile a.pte b.pte --matrix FILE`` is ``etmem matrix``: options stand in the file then."""
+        if args[0] == "profile" and any(word.partition("=")[0] == "--matrix" for word in args):
+            args = ["matrix", *args[1:]]
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Verbs"):
