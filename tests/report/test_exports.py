@@ -211,7 +211,7 @@ def test_names_from_files_break_no_format(tmp_path):
     assert HOSTILE[:4] not in render("html", view).decode().partition("<main")[0]
     write("csv", view, tmp_path)
     with (tmp_path / "operators.csv").open(newline="") as file:
-        assert any(row["name"] == HOSTILE * 100 for row in csv.DictReader(file))
+        assert any(row["operator"] == HOSTILE * 100 for row in csv.DictReader(file))
 
 
 @pytest.mark.parametrize("name", BY_NAME)

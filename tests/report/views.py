@@ -17,6 +17,8 @@ from tests.analysis.worlds import OPTIONS, World
 
 KIB = 1024
 MIB = 1024 * 1024
+ALIGNED = 4
+"""posix_memalign, by its place in ``ALLOCATION_FUNCTIONS``."""
 HOSTILE = "<img src=x onerror=\"document.title='taken'\"></script><script>document.title='taken'</script>\u202e&amp;"
 """Markup, the end of a script, and a character that turns the reading direction around."""
 
@@ -45,14 +47,14 @@ def small(name: str = "small.pte", method: str = "forward", operator: str = "ate
         with world.init():
             world.map(0x7F1000000000, 3 * MIB, flags=MapFlag.FILE, path=f"/models/{name}", offset=4096)
             for part in range(3):
-                world.packed(0x30000000 + part * MIB, MIB, "xnn_create_convolution2d_nhwc_f32")
+                world.packed(0x30000000 + part * MIB, MIB, "xnn_create_convolution2d_nhwc_f32", function=ALIGNED)
             world.unmap(0x7F1000000000, 3 * MIB)
     _edges(world, load, 5, 9)
     for iteration in range(2):
         with world.inference(iteration, method) as inference:
             with world.execute():
                 if iteration == 0:
-                    world.packed(0x40000000, MIB, "xnn_plan_memory")
+                    world.packed(0x40000000, MIB, "xnn_plan_memory", function=ALIGNED)
             with world.scope(ScopeKind.INSTRUCTION, f"native_call_{operator}", 0, 1):
                 world.alloc(0x50000000, 512 * KIB)
                 world.free(0x50000000)

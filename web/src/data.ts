@@ -31,6 +31,20 @@ export interface Finding {
   detail: Record<string, unknown>;
 }
 export interface Issue { code: string; severity: string; message: string; hint: string }
+export interface SourceLine { file: string; line: number; function: string; text: string; module: string; operator: string }
+export interface InstructionBytes {
+  program: number; method: string; chain: number | null; instruction: number | null; operator: string;
+  instance: string | null; reason: string | null; at: string; inferences: number; live_before_bytes: number;
+  live_after_bytes: number; peak_bytes: number; allocated_bytes: number; allocations: number; freed_bytes: number;
+  temp_bytes: number; temp_peak_bytes: number; planned_live_bytes: number | null; sources: SourceLine[];
+}
+export interface PeakPart {
+  at: string; program: number; method: string; instruction: number; operator: string; instance: string | null;
+  bytes: number; blocks: number; running: boolean; sources: SourceLine[];
+}
+export interface DelegateOperator {
+  owner: string; instance: string | null; operator: string; category: string; bytes: number; blocks: number;
+}
 export interface Summary {
   target: {
     arch: string; cpu: string; isa: string; pointer_bytes: number; executorch: string; runtime: string; loader: string;
@@ -43,6 +57,7 @@ export interface Summary {
   peaks: { load: Peak | null; inference: Peak | null; steady: Peak | null };
   arenas: Arena[]; delegates: Delegate[]; balances: Balance[]; high_waters: HighWater[];
   findings: Finding[]; issues: Issue[];
+  instructions: InstructionBytes[]; peak_parts: PeakPart[]; delegate_operators: DelegateOperator[];
 }
 export interface Key { owner: string; instance: string | null; category: string; counted: boolean }
 export interface Series { key: number; file: boolean; values: number[] }
@@ -55,14 +70,11 @@ export interface StackRow {
 }
 export interface Storage {
   mem_id: number; offset: number; bytes: number; first: number; last: number; label: string; kind: string;
+  source: SourceLine | null;
 }
 export interface PlanMap {
   program: number; method: string; instructions: string[]; live_bytes: number[]; peak: number;
   buffers: [number, number][]; storages: Storage[];
-}
-export interface InstructionRow {
-  program: number; method: string; index: number; name: string; executions: number; allocated_bytes: number;
-  allocations: number; live_at_peak_bytes: number; planned_bytes: number; planned_at_peak_bytes: number;
 }
 export interface Word { word: string; kind: string; means: string; do: string }
 export interface Report {
@@ -71,7 +83,7 @@ export interface Report {
   spans: { phase: number; begin: number; end: number }[];
   marks: { name: string; stamp: number }[];
   rss: { stamp: number; time_ns: number; rss_bytes: number; high_water_bytes: number }[];
-  blocks: LiveBlocks; stacks: { frames: string[]; rows: StackRow[] }; plans: PlanMap[]; instructions: InstructionRow[];
+  blocks: LiveBlocks; stacks: { frames: string[]; rows: StackRow[] }; plans: PlanMap[];
   words: Word[];
 }
 

@@ -48,6 +48,8 @@ def _slice(plan: PlanMap, one: PlannedStorage, process: int, time: int) -> dict[
         "args": {
             "op_name": plan.instructions[one.first] if one.first >= 0 else one.kind,
             "Memory ID": one.mem_id,
+            "fqn": one.source.module if one.source else "",
+            "source": f"{one.source.file}:{one.source.line}" if one.source else "",
             "bytes": one.bytes,
             "first": one.first,
             "last": one.last,

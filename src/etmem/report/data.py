@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 from etmem.model.summary import Moment, Phase, Summary
 from etmem.report.explain import Entry, entries
-from etmem.report.instructions import InstructionRow, instructions
 from etmem.report.live_blocks import LiveBlocks, live_blocks
 from etmem.report.plans import PlanMap
 from etmem.report.samples import Samples
@@ -57,7 +56,7 @@ class ReportData:
     title: str
     trace: str
     summary: Summary
-    """Phases without the owners of their moments: the samples hold those."""
+    """Phases without the owners of their moments: the samples hold those. Planned tensors are in ``plans``."""
     keys: tuple[KeyRow, ...]
     samples: Samples
     spans: tuple[SpanRow, ...]
@@ -66,7 +65,6 @@ class ReportData:
     blocks: LiveBlocks
     stacks: Stacks
     plans: tuple[PlanMap, ...]
-    instructions: tuple[InstructionRow, ...]
     words: tuple[Entry, ...]
     """What ``etmem explain`` says."""
 
@@ -89,7 +87,6 @@ def report_data(view: View) -> ReportData:
         blocks=live_blocks(context) if not view.withheld else LiveBlocks((), (), (), (), (), (), ()),
         stacks=view.stacks,
         plans=view.plans,
-        instructions=instructions(context, view.plans) if not view.withheld else (),
         words=tuple(entries().values()),
     )
 
@@ -101,7 +98,7 @@ def _rss(view: View, sample: RssSample) -> RssRow:
 
 
 def _lean(summary: Summary) -> Summary:
-    return replace(summary, phases=tuple(map(_lean_phase, summary.phases)))
+    return replace(summary, phases=tuple(map(_lean_phase, summary.phases)), planned_tensors=(), largest_blocks=())
 
 
 def _lean_phase(phase: Phase) -> Phase:

@@ -9,7 +9,20 @@ from etmem.model.errors import UsageError
 from etmem.report.tables import Column, Table, tables
 from etmem.report.view import View
 
-_TEXT = {"kind", "file", "owner", "instance", "category", "phase", "scope_name", "method", "name"}
+_TEXT = {
+    "kind",
+    "file",
+    "owner",
+    "instance",
+    "category",
+    "phase",
+    "scope_name",
+    "method",
+    "operator",
+    "reason",
+    "at",
+    "source_file",
+}
 _UNSIGNED = {"address", "size", "stamp"}
 _TRUTH = {"failed"}
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from etmem.analysis.context import Context
+from etmem.model.summary import PlannedTensor, SourceLine
 from etmem.program.lifetimes import BEFORE, Lifetimes, Storage, lifetimes
 from etmem.program.model import DelegateCall, FreeCall, Instruction, JumpFalseCall, KernelCall, MoveCall, Plan
 
 if TYPE_CHECKING:
     from etmem.program import Program
+
+
+Place = tuple[int, str, int, int, int]
+"""Program, method, mem_id, offset and first instruction: what tells one storage from all others."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +31,8 @@ class PlannedStorage:
     label: str
     kind: str
     """``input``, ``output``, ``mutable`` or ``temporary``."""
+    source: SourceLine | None = None
+    """Where in the eager model it comes from, with an ETRecord."""
 
 
 @dataclass(frozen=True)
@@ -44,12 +51,23 @@ class PlanMap:
     storages: tuple[PlannedStorage, ...]
 
 
-def plan_maps(context: Context) -> tuple[PlanMap, ...]:
-    """One for each method that was loaded, as far as the program's file is still there."""
+def plan_maps(context: Context, tensors: Iterable[PlannedTensor] = ()) -> tuple[PlanMap, ...]:
+    """One for each method that was loaded, as far as the program's file is still there. ``tensors`` know sources."""
     loaded = dict.fromkeys(
         (phase.program, phase.method) for phase in context.phases if phase.method is not None and phase.kind.is_load
     )
-    return tuple(found for program, method in loaded for found in _map(context.program(program), program, method))
+    maps = (found for program, method in loaded for found in _map(context.program(program), program, method))
+    sources = {_place(tensor.program, tensor.method, tensor): tensor.sources[0] for tensor in tensors if tensor.sources}
+    return tuple(_with_sources(found, sources) for found in maps)
+
+
+def _with_sources(found: PlanMap, sources: Mapping[Place, SourceLine]) -> PlanMap:
+    storages = (replace(one, source=sources.get(_place(found.program, found.method, one))) for one in found.storages)
+    return replace(found, storages=tuple(storages)) if sources else found
+
+
+def _place(program: int, method: str, one: PlannedTensor | PlannedStorage) -> Place:
+    return program, method, one.mem_id, one.offset, one.first
 
 
 def _map(program: Program | None, number: int, method: str) -> Iterator[PlanMap]:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from etmem.analysis.context import Context
-from etmem.model.summary import Phase
-from etmem.report.instructions import InstructionRow, instructions
+from etmem.model.summary import InstructionBytes, Phase
 from etmem.report.samples import times
 from etmem.report.view import View
 from etmem.trace.tables import NEVER, BlockKind, EventKind, Events
@@ -121,6 +120,15 @@ def _phase(phase: Phase) -> dict[str, object]:
 
 
 def operators(view: View) -> Table:
-    rows = instructions(view.context, view.plans) if not view.withheld else ()
-    columns = tuple(InstructionRow.__dataclass_fields__)
-    return Table("operators", columns, iter([{name: [getattr(row, name) for row in rows] for name in columns}]))
+    """The summary's instructions, one row for the first inference of each and one for all later ones."""
+    columns = tuple(field.name for field in fields(InstructionBytes) if field.name != "sources")
+    rows = [_instruction(row) for row in view.summary.instructions]
+    names = (*columns, "source_file", "source_line")
+    return Table("operators", names, iter([{name: [row[name] for row in rows] for name in names}]))
+
+
+def _instruction(row: InstructionBytes) -> dict[str, object]:
+    values: dict[str, object] = {field.name: getattr(row, field.name) for field in fields(row)}
+    values["reason"] = row.reason.value if row.reason else None
+    source = row.sources[0] if row.sources else None
+    return values | {"source_file": source.file if source else None, "source_line": source.line if source else None}

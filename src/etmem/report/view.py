@@ -50,4 +50,4 @@ class View:
 
     @cached_property
     def plans(self) -> tuple[PlanMap, ...]:
-        return plan_maps(self.context)
+        return plan_maps(self.context, self.summary.planned_tensors)

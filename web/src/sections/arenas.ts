@@ -102,7 +102,7 @@ class Maps {
   private storage(plan: PlanMap, one: Storage, x: (value: number) => number, y: (value: number) => number): Node {
     const [left, right] = [x(one.first), x(one.last + 1)];
     const [low, high] = [y(one.offset + one.bytes), y(one.offset)];
-    const group = s("g", { pointermove: (event: PointerEvent) => showTooltip(event, h("b", { class: "wrap" }, shorten(plain(one.label), 200)), h("div", {}, bytes(one.bytes), ` at ${exactSize(one.offset)} · ${one.kind}`), h("div", { class: "muted" }, `${when(plan, one.first)} to ${when(plan, one.last)}`)) },
+    const group = s("g", { pointermove: (event: PointerEvent) => showTooltip(event, h("b", { class: "wrap" }, shorten(plain(one.label), 200)), h("div", {}, bytes(one.bytes), ` at ${exactSize(one.offset)} · ${one.kind}`), h("div", { class: "muted" }, `${when(plan, one.first)} to ${when(plan, one.last)}`), one.source ? h("div", { class: "muted" }, shorten(plain(`${one.source.module} ${one.source.file}:${one.source.line}`), 120)) : "") },
       s("rect", { x: left, y: low, width: Math.max(right - left - 0.5, 0.5), height: Math.max(high - low, 0.75), class: `storage ${one.kind}` }));
     if (right - left > 70 && high - low > 14) put(group, s("text", { x: left + 6, y: low + 13, class: "storage-name" }, shorten(plain(one.label), Math.floor((right - left) / 6.8))));
     return group;

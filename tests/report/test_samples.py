@@ -1,0 +1,101 @@
+"""The timeline at a screen's resolution: never more points than asked for, and every peak in them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from etmem.analysis.timeline import Timeline
+from etmem.report.samples import MOST, reduced, samples
+from etmem.trace.tables import EventKind, Events, ScopeKind
+from tests.analysis.worlds import World
+from tests.report.views import ODD, small, view_of
+
+
+@given(st.lists(st.integers(0, 1000), min_size=1, max_size=400), st.integers(8, 60), st.sets(st.integers(0, 900)))
+def test_every_bin_keeps_its_highest_and_lowest(values, most, edges):
+    line = Timeline(np.arange(len(values), dtype=np.uint64) * 3, np.array(values, np.int64))
+    kept = reduced(line, sorted(edges), most)
+    assert kept == sorted(set(kept))
+    shown = [values[index] for index in kept]
+    assert max(shown) == max(values)
+    assert min(shown) == min(values)
+    assert {0, len(values) - 1} <= set(kept)
+
+
+def spike(events: int, at: int) -> World:
+    """Blocks of 16 bytes that come and go in pairs, and one of 64 MiB for the time of a single event."""
+    world = World()
+    with world.program_load(), world.method_load():
+        pass
+    with world.inference():
+        scope = world.scope_begin(ScopeKind.INSTRUCTION, "native_call_add", 0, 0)
+        first = world.stamp + 1
+        world.stamp += events
+        world.advance(events * 50)
+        world.scope_end(scope)
+    world.bulk = (scope, first, events, at)
+    return world
+
+
+class Bulk:
+    """A world with a million events, which no builder has to make one by one."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    def trace(self):
+        scope, first, count, at = self.world.bulk
+        trace = self.world.trace()
+        pair = np.arange(count, dtype=np.uint64) // 2
+        kind = np.where(np.arange(count) % 2 == 0, int(EventKind.ALLOC), int(EventKind.FREE)).astype(np.uint8)
+        size = np.where(pair == at, 64 << 20, 16).astype(np.uint64)
+        filled = np.zeros(count, np.uint32)
+        return replace(
+            trace,
+            events=Events(
+                np.arange(first, first + count, dtype=np.uint64), kind, np.zeros(count, np.uint8),
+                0x10000000 + pair * 64, size, filled + np.uint32(scope), filled, filled + np.uint32(1000),
+            ),
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("at", [0, 77_777, 149_999])
+def test_the_peak_survives_among_many_events(at):
+    view = view_of(Bulk(spike(300_000, at)))
+    found = view.samples
+    assert len(found.stamps) <= MOST + 100
+    totals = np.sum([series.values for series in found.series], axis=0)
+    moment = view.summary.peaks.inference.moment
+    assert totals.max() == moment.private_bytes == 64 << 20
+    assert found.stamps[int(totals.argmax())] == view.context.peak_stamps["inference"]
+
+
+def test_every_sample_is_exact():
+    view = view_of(small())
+    for index, stamp in enumerate(view.samples.stamps):
+        moment = view.context.moment(stamp)
+        counted = [s for s in view.samples.series if view.context.keys[s.key].counted]
+        assert sum(s.values[index] for s in counted if not s.file) == moment.private_bytes
+        assert sum(s.values[index] for s in counted if s.file) == moment.file_bytes
+
+
+def test_many_phases_leave_room_for_bins():
+    world = World()
+    with world.program_load(), world.method_load():
+        pass
+    for iteration in range(3000):
+        with world.inference(iteration):
+            world.alloc(0x10000000, 100 + iteration % 7)
+            world.free(0x10000000)
+    found = samples(view_of(world).context)
+    assert len(found.stamps) <= MOST + 100
+    assert max(max(series.values) for series in found.series) == 106
+
+
+def test_nothing_seen_gives_no_samples():
+    assert view_of(ODD["empty"]()).samples.stamps == ()
