@@ -60,4 +60,5 @@ def _check_library(library: Path, cpu: Cpu) -> None:
 
 
 def _hint(options: ProfileOptions, cpu: Cpu) -> str:
-    return f"The next best: etmem plan {options.program.name} --cpu {cpu.name}, from the file alone."
+    # A plan needs no model: tiles follow the instruction set.
+    return f"The next best: etmem plan {options.program.name} --cpu {cpu.isa}, from the file alone."

@@ -97,6 +97,9 @@ def _list_cpus(context: click.Context, _parameter: click.Parameter, value: str |
     "--cpu", metavar="CPU", is_eager=True, callback=_list_cpus, help="CPU model, emulated; list says which there are."
 )
 @click.option(
+    "--compare-cpus", metavar="CPU,CPU,...", help="One table of what the model needs on each: cortex-a76,haswell,host."
+)
+@click.option(
     "--runtime",
     type=choice(Runtime),
     default=Runtime.NATIVE.value,
@@ -119,6 +122,7 @@ def command(
     verbose: bool,
     bundle: Path | None,
     redact: bool,
+    compare_cpus: str | None,
     **given: Any,
 ) -> int:
     """Run a program in a clean process and say who owns every byte of load and inference.
@@ -131,11 +135,12 @@ def command(
               etmem profile llama.pte --shape 0=1x64 --shape 0=1x1 --full
               etmem profile mlp.pte --preset android --json mlp.json
               etmem profile mlp.pte --arch aarch64 --cpu cortex-a76
+              etmem profile mlp.pte --compare-cpus cortex-a76,haswell,host
     """
     from etmem.api import from_capture
     from etmem.capture.profile import profile
 
-    with progress(f"profiling {model.name}", quiet=quiet) as step:
+    with progress(f"profiling {model.name}", quiet=quiet or compare_cpus is not None) as step:
         options = ProfileOptions(
             program=model,
             progress=step,
@@ -144,6 +149,10 @@ def command(
             runtime=Runtime(given.pop("runtime")),
             **given,
         )
+        if compare_cpus is not None:
+            from etmem.cli.compare_cpus import compare
+
+            return compare(options, compare_cpus, OutputOptions(json, full, exact, quiet, verbose))
         captured = profile(options)
         step("reading the trace")
         if options.cycles > 1:
