@@ -28,7 +28,7 @@ function content(state: State): Node[] {
     { label: "Bytes", value: (row) => row.bytes * row.count, cell: (row) => bytes(row.bytes * row.count) },
     { label: "Blocks", value: (row) => row.count, cell: (row) => row.count === 1 ? "1" : `${row.count} of ${exactSize(row.bytes)}` },
     { label: "Owner", value: (row) => ownerName(report.keys[row.key]!.owner), cell: (row) => h("span", { class: "owner" }, h("i", { class: row.file ? "file" : "", style: `background-color:${ownerColor(report.keys[row.key]!.owner)}` }), shorten(plain(report.keys[row.key]!.instance ?? ownerName(report.keys[row.key]!.owner)))) },
-    { label: "Category", value: (row) => categoryName(report.keys[row.key]!.category) + (row.file ? " (file)" : "") },
+    { label: "Category", value: (row) => categoryName(report.keys[row.key]!.category) + (row.file ? " (file)" : ""), cell: (row) => h("span", { class: "owner" }, categoryName(report.keys[row.key]!.category) + (row.file ? " (file)" : "")) },
     { label: "Asked for in", value: (row) => report.blocks.places[row.place]!.map(plain).join(" › "), cell: (row) => shorten(report.blocks.places[row.place]!.map((part) => shorten(plain(part), 60)).join(" › "), 150) },
   ];
   const place = span ? phaseName(report.summary.phases[span.phase]!) : "outside of phases";

@@ -47,7 +47,7 @@ function held(rows: PeakPart[]): Column<PeakPart>[] {
   return [
     { label: "Peak of", value: (row) => row.at },
     { label: "Instruction", value: (row) => row.instruction },
-    { label: "Operator", value: (row) => plain(row.operator), cell: (row) => h("span", {}, code(row.operator), row.instance ? ` ${shorten(plain(row.instance))}` : "", row.running ? " (running)" : "") },
+    { label: "Operator", value: (row) => plain(row.operator), cell: (row) => h("span", {}, code(row.instance ?? row.operator), row.running ? " (running)" : "") },
     size("Bytes", "Of what it asked for, live at the peak", (row) => row.bytes),
     { label: "Blocks", value: (row) => row.blocks },
     ...methods(rows), ...sources(rows),
@@ -69,7 +69,7 @@ function all(rows: InstructionBytes[]): Column<InstructionBytes>[] {
   return [
     ...methods(rows),
     { label: "Instruction", value: (row) => row.instruction ?? -1, cell: (row) => (row.instruction === null ? "-" : String(row.instruction)) },
-    { label: "Operator", value: (row) => plain(row.operator || (row.reason ?? "")), cell: (row) => (row.operator ? code(row.operator) : plain((row.reason ?? "").replaceAll("_", " "))) },
+    { label: "Operator", value: (row) => plain(row.operator || (row.reason ?? "")), cell: (row) => (row.operator ? code(row.instance ?? row.operator) : plain((row.reason ?? "").replaceAll("_", " "))) },
     { label: "Inferences", value: (row) => row.at, cell: (row) => (row.at === "first" ? "first" : `${row.inferences} later`) },
     size("Before", "Live before it", (row) => row.live_before_bytes),
     size("At most", "The most that was live while it ran", (row) => row.peak_bytes),
