@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-PATH = click.Path(path_type=Path)
+PATH = click.Path(path_type=Path, readable=False)
 """Not checked here: what reads the file says better what is wrong with it."""
 
 
