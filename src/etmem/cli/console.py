@@ -87,6 +87,16 @@ def write_text(text: str) -> None:
     click.echo(text, nl=False)
 
 
+def write_report(text: str) -> None:
+    """In colour on a terminal that shows some, unless NO_COLOR asks for none (no-color.org)."""
+    colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    if colour:
+        from etmem.report.color import colored
+
+        text = colored(text)
+    write_text(text)
+
+
 def write_file(text: str, path: str) -> None:
     """To a file, or to stdout for ``-``. A file is replaced as a whole or not at all."""
     if path == "-":

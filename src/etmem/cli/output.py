@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from etmem.api import Profile
-from etmem.cli.console import text_width, write_error, write_file, write_text
+from etmem.cli.console import text_width, write_error, write_file, write_report
 from etmem.cli.exits import FAILURE, OK, WRONG_FIGURE
 from etmem.cli.exports import write_wanted
 from etmem.cli.parameters import PATH, json_option
@@ -61,7 +61,7 @@ def present(profile: Profile, options: OutputOptions, *, exit_status: int = 0) -
         write_bundle(options.bundle, profile.trace_path, redacted=options.redact)
     on_stdout = write_wanted(profile.trace_path) or options.json == "-"
     if not options.quiet and not on_stdout:
-        write_text(profile.text(full=options.full, bytes_exact=options.exact, width=text_width()))
+        write_report(profile.text(full=options.full, bytes_exact=options.exact, width=text_width()))
     wrong = any(issue.severity is Severity.ERROR for issue in profile.summary.issues)
     show_log(profile.log_path, every=options.verbose, failed=wrong or exit_status != 0)
     if wrong:
