@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import time
+import xml.etree.ElementTree as ET
 from dataclasses import replace
 
 import pytest
@@ -14,7 +16,9 @@ from etmem.analysis.diff_model import MismatchCode, ReasonCode
 from etmem.model.summary import InputSpec, Summary
 from etmem.model.words import EXECUTORCH, Category
 from etmem.report import diff as text
+from etmem.report import diff_html
 from etmem.report.diff_markdown import to_markdown
+from etmem.report.diff_timeline import highest, owners, timeline
 from etmem.report.json import from_json, to_json
 from tests.report import samples
 from tests.report.samples import XNNPACK
@@ -189,3 +193,34 @@ def test_two_summaries_are_compared_in_half_a_second():
     found = diff(from_json(one), from_json(other))
     text.render(found, full=True)
     assert time.perf_counter() - begin < 0.5
+
+
+def test_the_page_has_two_timelines_and_no_markup_from_names():
+    one, other = samples.convs(), samples.convs_three_delegates()
+    page = diff_html.render(diff(one, other, names=("<a>", "b&c")), one, other)
+    assert page.count("<svg ") == 2
+    assert "&lt;a&gt; \N{RIGHTWARDS ARROW} b&amp;c" in page
+    assert "<a>" not in page
+    assert "+7,602,176" in page
+    assert "<script" not in page
+    assert page == diff_html.render(diff(one, other, names=("<a>", "b&c")), one, other)
+    hostile = diff_html.render(diff(one, samples.hostile()), one, samples.hostile())
+    assert "\x1b" not in hostile
+    ET.fromstring(page[page.index("<svg ") : page.index("</svg>") + 6])
+
+
+def test_the_timelines_have_one_scale():
+    small, large = samples.convs(), samples.mlp()
+    top = highest((small, large))
+    heights = [min(_tops(timeline(run, owners((small, large)), top, "x"))) for run in (small, large)]
+    assert heights[1] == pytest.approx(8, abs=0.1)
+    assert heights[0] > 90
+
+
+def _tops(svg: str) -> list[float]:
+    return [float(point.split(",")[1]) for shape in re.findall(r'points="([^"]*)"', svg) for point in shape.split()]
+
+
+def test_a_run_that_saw_nothing_has_no_timeline():
+    page = diff_html.render(diff(samples.mlp(), samples.withheld()), samples.mlp(), samples.withheld())
+    assert "nothing was seen" in page

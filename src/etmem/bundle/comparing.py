@@ -11,15 +11,21 @@ from etmem.model.errors import UsageError
 if TYPE_CHECKING:
     from etmem.analysis.diff_model import Diff
     from etmem.analysis.diff_program import ProgramDiff
+    from etmem.model.summary import Summary
 
 
 def compare_runs(a: Path, b: Path) -> Diff:
     """What changed from the run of ``a`` to that of ``b``. Raises InputError and TraceError."""
+    return compare_and_keep(a, b)[0]
+
+
+def compare_and_keep(a: Path, b: Path) -> tuple[Diff, Summary, Summary]:
+    """The same, with the summaries that were compared."""
     from etmem.analysis.diff import diff
 
     old, new = load(a), load(b)
     blocks = (old.blocks, new.blocks) if old.blocks is not None and new.blocks is not None else None
-    return diff(old.summary, new.summary, names=_names(a, b), blocks=blocks)
+    return diff(old.summary, new.summary, names=_names(a, b), blocks=blocks), old.summary, new.summary
 
 
 def compare_programs(a: Path, b: Path) -> ProgramDiff:
