@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -63,7 +63,8 @@ class Profile:
 
         if name not in BY_NAME:
             raise UsageError(f"no such report: {name!r}", f"there are {', '.join(BY_NAME)}")
-        write(name, view(self.trace_path), Path(path))
+        # Its own summary: that has the source lines that an ETRecord gave it.
+        write(name, replace(view(self.trace_path), summary=self.summary), Path(path))
 
     def __str__(self) -> str:
         return self.text()
@@ -83,17 +84,39 @@ def profile(model: str | Path, **options: object) -> Profile:
     """
     from etmem.capture.profile import profile as capture_profile
 
-    return from_capture(capture_profile(profile_options(model, **options)))
+    chosen = profile_options(model, **options)
+    return from_capture(capture_profile(chosen), chosen)
 
 
-def load(trace: str | Path) -> Profile:
-    """Read a trace that ``etmem profile`` or ``etmem run`` wrote. Raises TraceError."""
+def load(trace: str | Path, *, etrecord: str | Path | None = None) -> Profile:
+    """Read a trace that ``etmem profile`` or ``etmem run`` wrote. Raises TraceError.
+
+    Source lines come from ``etrecord``, else from an ETRecord beside the program. Raises InputError for one that
+    is given and is another program's.
+    """
     path = Path(trace)
-    return Profile(summarize_trace(path), path)
+    return Profile(_with_record(summarize_trace(path), etrecord), path)
 
 
-def from_capture(capture: Capture) -> Profile:
-    return Profile(summarize_capture(capture), capture.trace_path, capture.log_path)
+def from_capture(capture: Capture, options: ProfileOptions | None = None) -> Profile:
+    """The profile of a capture that has just ended, with the ETRecord and ETDump that the options ask for."""
+    summary = _with_record(summarize_capture(capture), options.etrecord if options else None)
+    if options is not None and options.etdump is not None and capture.exit_status == 0:
+        from etmem.devtools.joining import add_memory
+
+        add_memory(options.etdump, capture.trace_path, allocations=options.etdump_allocations)
+    return Profile(summary, capture.trace_path, capture.log_path)
+
+
+def _with_record(summary: Summary, etrecord: str | Path | None) -> Summary:
+    from etmem.devtools.joining import with_record
+
+    record = None
+    if etrecord is not None:
+        from etmem.devtools.etrecord import read_etrecord
+
+        record = read_etrecord(etrecord)
+    return with_record(summary, record)
 
 
 def summarize_capture(capture: Capture) -> Summary:
@@ -267,6 +290,8 @@ _CONVERT: dict[str, Callable[[object], object]] = {
     "backend_options": _backend_options,
     "output": _path,
     "executorch": _path,
+    "etrecord": _path,
+    "etdump": _path,
     "load_mode": lambda value: _choice(LoadMode, value),
     "preset": lambda value: _choice(Preset, value),
     "runtime": lambda value: _choice(Runtime, value),

@@ -122,11 +122,16 @@ def _reason(
 
 def instructions(account: Account) -> tuple[InstructionBytes, ...]:
     """Two rows per instruction and method, those of its first inference and those of all later ones."""
+    return tuple(_merged([row for _, rows in by_inference(account) for row in rows]))
+
+
+def by_inference(account: Account) -> tuple[tuple[Span, tuple[InstructionBytes, ...]], ...]:
+    """Each inference with one row per call, in the order in which they ran, and those of no instruction behind."""
     inferences = account.spans_of(PhaseKind.INFERENCE)
     if not inferences:
         return ()
-    ran = calls(account)
-    return tuple(_merged(_each(account, ran, inferences)))
+    found = _each(account, calls(account), inferences)
+    return tuple((span, tuple(found[span.scope.id])) for span in inferences)
 
 
 @dataclass(frozen=True)
@@ -137,8 +142,8 @@ class _Column:
     by_reason: Mapping[tuple[int, NoInstruction], int]
 
 
-def _each(account: Account, ran: Calls, inferences: Sequence[Span]) -> list[InstructionBytes]:
-    """One row per call, then those of no instruction; by inference."""
+def _each(account: Account, ran: Calls, inferences: Sequence[Span]) -> dict[int, list[InstructionBytes]]:
+    """By id of the inference, one row per call, then those of no instruction."""
     weights = account.private_bytes + account.file_bytes
     rows = np.flatnonzero(account.ledger.counted & account.fresh)
     allocated, count = _allocated(ran, rows, weights[rows]), _allocated(ran, rows, np.ones(len(rows), np.int64))
@@ -179,7 +184,7 @@ def _each(account: Account, ran: Calls, inferences: Sequence[Span]) -> list[Inst
         )
     for span in inferences:
         found[span.scope.id] += _without(span, total, allocated, count, freed, numbers[span.scope.id])
-    return [row for span in inferences for row in found[span.scope.id]]
+    return found
 
 
 def _without(
@@ -285,12 +290,13 @@ def _merged(rows: Sequence[InstructionBytes]) -> list[InstructionBytes]:
     for row in rows:
         place = (row.program, row.method, row.at, row.chain, row.instruction, row.reason)
         groups[place].append(row)
-    found = [_merge(group) for group in groups.values()]
+    found = [merge(group) for group in groups.values()]
     order = {method: place for place, method in enumerate(dict.fromkeys((row.program, row.method) for row in rows))}
     return sorted(found, key=lambda row: (order[row.program, row.method], row.at != FIRST, row.instruction is None))
 
 
-def _merge(rows: Sequence[InstructionBytes]) -> InstructionBytes:
+def merge(rows: Sequence[InstructionBytes]) -> InstructionBytes:
+    """Rows of one instruction in several inferences as one."""
     if len(rows) == 1:
         return rows[0]
     return replace(

@@ -164,6 +164,8 @@ def _check_files(options: ProfileOptions) -> None:
         raise UsageError("--cycles needs a run that computes", "A dry run has no RSS to tell from.")
     if options.threads is not None and options.threads < 1:
         raise UsageError(f"--threads is {options.threads}", "One thread is the least.")
+    if options.etrecord is not None and not options.etrecord.is_file():
+        raise InputError(f"{options.etrecord} does not exist")
     for library in options.libraries:
         if not library.is_file():
             raise InputError(f"{library} does not exist")

@@ -124,6 +124,12 @@ class ProfileOptions:
     """Leave the kernel's high water alone: the program's own ru_maxrss stays right, peaks of RSS are not known."""
     all_stacks: bool = False
     """Every allocation inside a phase records its native call stack, and each phase its Python one."""
+    etrecord: Path | None = None
+    """Gives source lines; None: the one beside the program, if there is one."""
+    etdump: Path | None = None
+    """Write an ETDump, from a second run, with the memory of the first."""
+    etdump_allocations: bool = False
+    """All allocation events in it too, on which ExecuTorch's own Inspector raises."""
     progress: Progress = field(default=silent, compare=False)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from etmem.capture import build, cpus, cross, executorch, machine, plan, portable, session
+from etmem.capture import build, cpus, cross, etdump, executorch, machine, plan, portable, session
 from etmem.capture.dry import dry_issues
 from etmem.capture.failures import failure, parse_error
 from etmem.capture.job import Job, prepare
@@ -53,9 +53,13 @@ def profile(options: ProfileOptions) -> Capture:
             found, runtime, issues = crossed.executorch, Runtime.NATIVE, []
         if runtime is Runtime.PYTHON:
             job = _for_python(job, found)
+        etdump.check(options, runtime, emulated=cpu is not None)
         text = scratch / "plan"
         text.write_bytes(os.fsencode(plan.encode(job.plan)))
-        return _record(options, job, _session(options, job, found, runtime, issues, text, crossed))
+        capture = _record(options, job, _session(options, job, found, runtime, issues, text, crossed))
+        if options.etdump is not None and capture.exit_status == 0:
+            etdump.record(options, job, found, scratch)
+        return capture
 
 
 def _record(options: ProfileOptions, job: Job, prepared: Session) -> Capture:

@@ -18,6 +18,7 @@ from etmem.capture.options import (
     parse_shape,
 )
 from etmem.cli.console import progress, write_text
+from etmem.cli.etdump import etdump_note, etdump_options
 from etmem.cli.exports import export_options
 from etmem.cli.output import OutputOptions, output_options, present
 from etmem.cli.parameters import (
@@ -108,6 +109,7 @@ def _list_cpus(context: click.Context, _parameter: click.Parameter, value: str |
 )
 @executorch_option
 @trace_option
+@etdump_options
 @keep_rusage_option
 @stacks_option
 @output_options
@@ -159,7 +161,12 @@ def command(
             from etmem.cli.cycles import present_cycles
 
             return present_cycles(captured, options.cycles, OutputOptions(json, full, exact, quiet, verbose))
-        result = from_capture(captured)
-    return present(
+        result = from_capture(captured, options)
+    status = present(
         result, OutputOptions(json, full, exact, quiet, verbose, bundle, redact), exit_status=captured.exit_status
     )
+    if options.etdump is not None and not quiet and json != "-":
+        write_text(
+            etdump_note(options.etdump, written=captured.exit_status == 0, allocations=options.etdump_allocations)
+        )
+    return status

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from etmem.cli.console import progress
+from etmem.cli.etdump import etrecord_option
 from etmem.cli.exports import export_options
 from etmem.cli.output import OutputOptions, output_options, present
 from etmem.cli.parameters import PATH
@@ -14,10 +15,18 @@ from etmem.cli.parameters import PATH
 
 @click.command(name="report")
 @click.argument("trace", metavar="TRACE", type=PATH)
+@etrecord_option
 @output_options
 @export_options()
 def command(
-    trace: Path, json: str | None, full: bool, exact: bool, quiet: bool, bundle: Path | None, redact: bool
+    trace: Path,
+    etrecord: Path | None,
+    json: str | None,
+    full: bool,
+    exact: bool,
+    quiet: bool,
+    bundle: Path | None,
+    redact: bool,
 ) -> int:
     """The report of a trace that profile or run wrote.
 
@@ -29,5 +38,5 @@ def command(
     from etmem.api import load
 
     with progress(f"reading {trace.name}", quiet=quiet):
-        profile = load(trace)
+        profile = load(trace, etrecord=etrecord)
     return present(profile, OutputOptions(json, full, exact, quiet, bundle=bundle, redact=redact))

@@ -106,6 +106,7 @@ class IssueCode(StrEnum):
     NO_EVENT_TRACER = "no_event_tracer"
     NO_DELEGATE_DESCRIPTION = "no_delegate_description"
     UNVERSIONED_EXECUTORCH = "unversioned_executorch"
+    ETRECORD_REFUSED = "etrecord_refused"
 
 
 class FindingCode(StrEnum):
