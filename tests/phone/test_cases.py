@@ -12,7 +12,6 @@ from tests.accuracy.captures import MIB, blocks, category_bytes
 from tests.accuracy.cases import CASES, NAMES, Case, indirection_sizes
 from tests.phone.profiles import CPUS, SME_WORKSPACE, TAPS, indirection_bytes, profiled, tile
 
-
 RUNS = [
     f"{name}-on-{cpu}"
     for name, cpu in product(NAMES, CPUS)

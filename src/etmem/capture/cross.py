@@ -68,6 +68,13 @@ def find_toolchain(arch: Arch) -> build.Toolchain | None:
     return None
 
 
+def missing(arch: Arch) -> tuple[str, ...]:
+    """Debian's packages that running for this instruction set still needs."""
+    compiler, qemu = arch.packages
+    lacks = [compiler] if arch != arch_.host() and find_toolchain(arch) is None else []
+    return (*lacks, *([qemu] if find_emulator(arch) is None else []))
+
+
 def _toolchain(arch: Arch, progress: Progress) -> build.Toolchain:
     found = find_toolchain(arch)
     if found is None:
@@ -92,12 +99,10 @@ def _fetch(arch: Arch, progress: Progress) -> None:
     """Both packages at once: who lacks one usually lacks the other, and what is installed is not fetched again."""
     if not packages.available():
         return
-    compiler, qemu = arch.packages
-    wanted = [qemu] if find_emulator(arch) is None else []
-    wanted += [compiler] if arch != arch_.host() and find_toolchain(arch) is None else []
+    wanted = missing(arch)
     if not wanted:
         return
-    packages.unpack(tuple(wanted), _root(), progress)
+    packages.unpack(wanted, _root(), progress)
     for name in (arch.emulator, arch.compiler):
         _make_wrapper(name)
 
@@ -108,7 +113,7 @@ def _missing(arch: Arch, message: str) -> CaptureError:
 
 def install_hint(arch: Arch) -> str:
     """The one line that gets what running for this instruction set takes."""
-    wanted = [arch.packages[1]] if arch == arch_.host() else list(arch.packages)
+    wanted = missing(arch)
     if shutil.which("apt-get"):
         return f"sudo apt-get install {' '.join(wanted)}"
     if shutil.which("dnf"):

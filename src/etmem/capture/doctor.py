@@ -15,7 +15,9 @@ from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
 
-from etmem.capture import build, executorch, launch
+from etmem.capture import arch as arch_
+from etmem.capture import build, cpus, cross, emulator, executorch, launch, packages, wheel
+from etmem.capture.arch import Arch
 from etmem.capture.executorch import ExecuTorch
 from etmem.capture.options import Progress, silent
 from etmem.model.errors import CaptureError, EtmemError
@@ -60,6 +62,8 @@ def _checks(prefix: Path | None, progress: Progress) -> Iterator[Check]:
         yield from _for_executorch(found, progress)
         yield _xnnpack(found)
         yield _openvino(found)
+        for arch in arch_.ALL:
+            yield _other_cpu(arch, found)
     yield _high_water()
     yield _residency()
     yield _memlock()
@@ -157,6 +161,26 @@ def _openvino(found: ExecuTorch) -> Check:
         return Check(name, State.OK, "the openvino package of this Python; profile finds its library")
     hint = 'pip install "openvino>=2025.1,<2026", or set OPENVINO_LIB_PATH to libopenvino_c.so'
     return Check(name, State.LESS, "its library is not installed", hint)
+
+
+def _other_cpu(arch: Arch, found: ExecuTorch) -> Check:
+    """What ``--cpu`` needs for a model of this instruction set."""
+    name = f"{arch.shown} CPUs"
+    lacks = cross.missing(arch)
+    if lacks:
+        fetched = "; etmem profile --cpu fetches them into its cache" if packages.available() else ""
+        return Check(name, State.LESS, f"missing: {', '.join(lacks)}{fetched}", cross.install_hint(arch))
+    program = cross.find_emulator(arch)
+    assert program is not None
+    try:
+        numbers = emulator.version(program)
+    except CaptureError as error:
+        return Check(name, State.LESS, error.message, error.hint)
+    models = ", ".join(cpu.name for cpu in cpus.CPUS if cpu.arch == arch and cpu.since <= numbers[:2])
+    detail = f"{program} {'.'.join(map(str, numbers))}: {models or 'none'}"
+    if arch != arch_.host() and not wheel.is_unpacked(found.version, arch, build.cache()):
+        detail += "; the wheel is downloaded at the first use"
+    return Check(name, State.OK, detail)
 
 
 def _high_water() -> Check:

@@ -5,12 +5,14 @@ apt downloads and checks them, as any user; nothing of the system is changed.
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from etmem.capture.arch import ALL
 from etmem.model.errors import CaptureError
 
 if TYPE_CHECKING:
@@ -18,6 +20,10 @@ if TYPE_CHECKING:
 
 BROUGHT = "packages"
 """The folder of the cache where package files can be put by hand."""
+
+
+_INSTALLED = re.compile(r"^Inst (\S+) (?:\[\S+\] )?\((\S+) ", re.MULTILINE)
+"""What apt says it would install: ``Inst NAME [OLD] (VERSION SOURCE)``."""
 
 
 def available() -> bool:
@@ -40,19 +46,15 @@ def unpack(names: tuple[str, ...], folder: Path, progress: Progress) -> None:
             _run(("dpkg-deb", "-x", str(file), str(target)), names, folder.parent)
             if file not in brought:
                 file.unlink()
+        _prune(target)
         _relocate(target, folder)
         shutil.copytree(target, folder, symlinks=True, dirs_exist_ok=True)
 
 
 def _download(names: tuple[str, ...], cache: Path, scratch: Path, progress: Progress) -> list[Path]:
     progress(f"asking apt for {', '.join(names)}")
-    listed = _run(("apt-get", "install", "--print-uris", "-qq", "--no-install-recommends", *names), names, cache)
-    # Each line: 'URI' FILE BYTES HASH, the file's name being NAME_VERSION_ARCHITECTURE.deb with : as %3a.
-    wanted = []
-    for line in listed.splitlines():
-        if line.startswith("'"):
-            name, version, _ = line.split()[1].split("_", 2)
-            wanted.append(f"{name}={version.replace('%3a', ':')}")
+    planned = _run(("apt-get", "install", "--simulate", "--no-install-recommends", *names), names, cache)
+    wanted = [f"{match[1]}={match[2]}" for match in _INSTALLED.finditer(planned)]
     for number, package in enumerate(wanted, 1):
         progress(f"downloading {package.partition('=')[0]}, {number} of {len(wanted)}, once")
         _run(("apt-get", "download", "-qq", package), names, cache, scratch)
@@ -78,6 +80,19 @@ def _failed(names: tuple[str, ...], cache: Path, why: str) -> CaptureError:
         f"sudo apt-get update && sudo apt-get install {' '.join(names)}. Offline: bring their .deb files and those of "
         f"their dependencies into {cache / BROUGHT}.",
     )
+
+
+def _prune(root: Path) -> None:
+    """Two thirds of the bytes: other processors' emulators, link-time optimisation, sanitizers, documentation."""
+    kept = {arch.emulator for arch in ALL}
+    unneeded = [path for path in root.glob("usr/bin/qemu-*") if path.name not in kept]
+    for pattern in ("usr/bin/*-lto-dump*", "usr/lib/gcc-cross/*/*/lto1", "usr/*-linux-gnu/lib/lib*san.*", "usr/share"):
+        unneeded += root.glob(pattern)
+    for path in unneeded:
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
 
 
 def _relocate(root: Path, final: Path) -> None:

@@ -41,6 +41,10 @@ def unpacked(version: str, arch: Arch, cache: Path, progress: Progress) -> Execu
     return found
 
 
+def is_unpacked(version: str, arch: Arch, cache: Path) -> bool:
+    return (cache / f"executorch-{version.partition('+')[0]}-{arch.name}").is_dir()
+
+
 def _brought(version: str, arch: Arch, cache: Path) -> Path | None:
     names = f"executorch-{version}-*{arch.name}.whl"
     return next(iter(sorted((cache / BROUGHT).glob(names))), None)
