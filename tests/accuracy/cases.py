@@ -32,10 +32,10 @@ class Case:
     def inputs(self) -> str:
         return json.dumps(self.facts["inputs"])
 
-    def blocks(self, at: str, isa: str) -> Counter[tuple[str, str | None, int]]:
-        """What XNNPACK holds: the expected part of ``captures.blocks``."""
+    def blocks(self, at: str, isa: str, version: str = "") -> Counter[tuple[str, str | None, int]]:
+        """What XNNPACK holds: the expected part of ``captures.blocks``; ``version`` is an older ExecuTorch's."""
         count: Counter[tuple[str, str | None, int]] = Counter()
-        for block in self.facts["blocks"]:
+        for block in self.facts.get(f"with_{version}", self.facts)["blocks"]:
             if at == "inference" or block["phase"] == "method_load":
                 count[block["category"], block["phase"], sized(block, isa)] += block["count"]
         return count

@@ -35,7 +35,7 @@ def test_blocks(older: str, name: str) -> None:
     summary = run_python(name, case.inputs, packages=older)
     assert summary.target.executorch.startswith(VERSION)
     large = Counter({key: n for key, n in blocks(summary, "inference").items() if key[2] > MIB})
-    assert large == case.blocks("inference", summary.target.isa)
+    assert large == case.blocks("inference", summary.target.isa, VERSION)
 
 
 def test_planned_memory(older: str) -> None:
