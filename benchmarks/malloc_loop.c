@@ -1,10 +1,15 @@
-/* malloc and free in pairs, a thousand live at a time, sizes 16 to 1039: prints nanoseconds per pair. */
+/* malloc and free in pairs, a thousand live at a time, sizes 16 to 1039, ten calls deep: prints nanoseconds per pair.
+ * PAIRS [scope]: inside an inference, where etmem records call stacks if it is asked to. */
+#include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
-enum { kLive = 1000 };
+#include "etmem/etmem.h"
+
+enum { kLive = 1000, kDepth = 10 };
 
 static double now(void) {
   struct timespec t;
@@ -12,8 +17,15 @@ static double now(void) {
   return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-int main(int argc, char** argv) {
-  const long pairs = argc > 1 ? atol(argv[1]) : 1000000;
+static double pairs_at(int depth, long pairs);
+static double (*volatile next)(int depth, long pairs) = pairs_at; /* no tail call, nothing inlined */
+
+static double pairs_at(int depth, long pairs) {
+  if (depth < kDepth) {
+    double found = next(depth + 1, pairs);
+    __asm__ volatile("");
+    return found;
+  }
   static void* volatile live[kLive];
   uint32_t random = 12345;
   double start = now();
@@ -23,6 +35,22 @@ int main(int argc, char** argv) {
     free(live[slot]);
     live[slot] = malloc(16 + (random >> 10 & 1023));
   }
-  printf("%.2f\n", (now() - start) / (double)pairs);
+  return (now() - start) / (double)pairs;
+}
+
+/* For a profiler of Python, which loads this as a library, and for callgrind, which counts inside of it. */
+__attribute__((noinline)) double run_pairs(long pairs) {
+  double found = next(0, pairs);
+  __asm__ volatile("");
+  return found;
+}
+
+int main(int argc, char** argv) {
+  const long pairs = argc > 1 ? atol(argv[1]) : 1000000;
+  const struct etmem_api* api = argc > 2 ? (const struct etmem_api*)dlsym(RTLD_DEFAULT, "etmem_api_v1") : NULL;
+  etmem_id scope = api ? api->scope_begin(ETMEM_INFERENCE, api->string("loop", 4), 1, 0, 0) : 0;
+  double found = run_pairs(pairs);
+  if (api) api->scope_end(scope, 0);
+  printf("%.2f\n", found);
   return 0;
 }

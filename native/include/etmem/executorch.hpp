@@ -222,7 +222,10 @@ class TracedMemoryAllocator final : public et::MemoryAllocator {
 
   void* allocate(size_t size, size_t alignment = kDefaultAlignment) override {
     void* block = inner_->allocate(size, alignment);
-    if (const etmem_api* table = block != nullptr ? api() : nullptr) table->heap_alloc(heap_, block, size);
+    if (const etmem_api* table = block != nullptr ? api() : nullptr) {
+      table->heap_alloc(heap_, block, size);
+      lent_ = true;
+    }
     return block;
   }
   uint8_t* base_address() const override { return inner_->base_address(); }
@@ -231,7 +234,9 @@ class TracedMemoryAllocator final : public et::MemoryAllocator {
   size_t used_size() const { return used_of(inner_, 0); }
   size_t free_size() const { return free_of(inner_, 0); }
   void reset() override {
-    if (const etmem_api* table = api()) table->heap_reset(heap_);
+    /* After every instruction, most of which asked for nothing. */
+    if (const etmem_api* table = lent_ ? api() : nullptr) table->heap_reset(heap_);
+    lent_ = false;
     inner_->reset();
   }
 
@@ -261,6 +266,7 @@ class TracedMemoryAllocator final : public et::MemoryAllocator {
   }
   et::MemoryAllocator* inner_;
   etmem_id heap_;
+  bool lent_ = false;
 };
 
 /* Opens a scope for each instruction and forwards everything to the application's tracer, if it has one. */

@@ -1,0 +1,78 @@
+"""Running commands, taking turns, and the table's rows."""
+
+from __future__ import annotations
+
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+NATIVE = HERE.parent / "native"
+MIB = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table; ``bar`` is the most that etmem's figure may be."""
+
+    what: str
+    etmem: str
+    beside: str = ""
+    ratio: str = ""
+    bar: str = ""
+
+
+@dataclass(frozen=True)
+class Ran:
+    seconds: float
+    peak_rss_bytes: int
+    """Of the process, or of the largest that it waited for."""
+    out: str
+
+
+def run(command: Iterable[object], variables: Mapping[str, str] | None = None) -> Ran:
+    """Run a command to its end; it must succeed."""
+    start = time.perf_counter()
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as errors:
+        process = subprocess.Popen(
+            [str(part) for part in command],
+            env=dict(variables) if variables is not None else None,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=errors,
+        )
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.perf_counter() - start
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            errors.seek(0)
+            sys.exit(f"{process.args} ended with {process.returncode}\n{errors.read()[-2000:]}")
+        out.seek(0)
+        return Ran(seconds, usage.ru_maxrss * 1024, out.read())
+
+
+def alternate(times: int, *measured: Callable[[], float]) -> list[float]:
+    """The median of each measurement, taken in turn so that drift meets all alike."""
+    rounds = [[measure() for measure in measured] for _ in range(times)]
+    return [statistics.median(column) for column in zip(*rounds, strict=True)]
+
+
+def interval(values: Sequence[float]) -> tuple[float, float, float]:
+    """Median, and the middle 95 % of medians of samples drawn from the values."""
+    draw = random.Random(1)
+    medians = sorted(statistics.median(draw.choices(values, k=len(values))) for _ in range(1000))
+    return statistics.median(values), medians[25], medians[974]
+
+
+def show(rows: Sequence[Row]) -> None:
+    cells = [("", "etmem", "beside", "ratio", "bar"), *((r.what, r.etmem, r.beside, r.ratio, r.bar) for r in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for line in cells:
+        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())

@@ -1,0 +1,48 @@
+"""Instructions of the hook path, counted by callgrind: where times would be noise, these are the same every time."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from etmem.capture import build
+from etmem.capture.launch import Launch, environment
+from tests.agent.recording import PROGRAMS
+
+LOOP = PROGRAMS.parents[2] / "benchmarks/malloc_loop.c"
+INCLUDE = PROGRAMS.parents[1] / "include"
+PAIRS = 20_000
+ALLOWED = 1.10
+
+ADDED = 76.7
+"""Instructions that recording one malloc or one free adds, when this was last looked at. Lower it with the code."""
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    output = tmp_path_factory.mktemp("loop") / "loop"
+    subprocess.run(["gcc", "-O2", LOOP, f"-I{INCLUDE}", "-o", output, "-ldl"], check=True)
+    return output
+
+
+def instructions(program: Path, folder: Path, *, recorded: bool) -> int:
+    """Those of the loop alone: not of starting a process."""
+    options = (f"--callgrind-out-file={folder}/out", "--toggle-collect=run_pairs")
+    command = ("valgrind", "--tool=callgrind", *options, str(program), str(PAIRS))
+    variables = dict(os.environ)
+    if recorded:
+        variables = environment(Launch(command=command, agent=build.agent(), trace=folder / "trace"), os.environ)
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=True)
+    (count,) = re.findall(r"Collected : (\d+)", done.stderr)
+    return int(count)
+
+
+def test_a_recorded_call(program: Path, tmp_path: Path) -> None:
+    """GIVEN one loop with and without the agent THEN the difference is the hook path."""
+    recorded, bare = (instructions(program, tmp_path, recorded=recorded) for recorded in (True, False))
+    assert bare > 100 * PAIRS
+    assert 0 < (recorded - bare) / (2 * PAIRS) <= ADDED * ALLOWED
