@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
+from etmem.model.summary import SourceLine
 from etmem.report.exports import render
 from tests.report.views import HOSTILE, ODD, dry, small, view_of
 
@@ -222,6 +224,14 @@ def test_odd_traces_have_a_page(page_of, name):
     assert sections[0] == "verdict"
     assert sections[-1] == "issues"
     assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+
+
+def test_source_lines_of_an_etrecord(show):
+    view = view_of(small())
+    line = SourceLine("/src/model.py", 42, "forward", "y = x + <b>1</b>", "layers.0", "aten.add.Tensor")
+    rows = tuple(replace(row, sources=(line,)) for row in view.summary.instructions)
+    page = show(render("html", replace(view, summary=replace(view.summary, instructions=rows))))
+    assert "layers.0 model.py:42 y = x + <b>1</b>" in page.locator("#operators").inner_text()
 
 
 def test_a_dry_run_shows_no_rss(show):

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from etmem.report.exports import BY_NAME, EXPORTS, Export
+
+if TYPE_CHECKING:
+    from etmem.api import Profile
 
 F = TypeVar("F", bound=Callable[..., Any])
 _META = "etmem.exports"
@@ -35,7 +39,7 @@ def _option(export: Export) -> Callable[[F], F]:
     return click.option(f"--{export.name}", metavar=metavar, help=export.help, expose_value=False, callback=remember)
 
 
-def write_wanted(trace: Path) -> bool:
+def write_wanted(profile: Profile) -> bool:
     """Writes them; whether one of them took stdout."""
     exports: list[tuple[str, str]] = click.get_current_context().meta.get(_META, [])
     if not exports:
@@ -43,7 +47,8 @@ def write_wanted(trace: Path) -> bool:
     from etmem.api import view
     from etmem.report.exports import render, write
 
-    opened = view(trace)
+    # The profile's own summary: it has the source lines that an ETRecord gave it.
+    opened = replace(view(profile.trace_path), summary=profile.summary)
     for name, path in exports:
         if path == "-" and not BY_NAME[name].folder:
             click.echo(render(name, opened), nl=False)

@@ -59,7 +59,7 @@ def present(profile: Profile, options: OutputOptions, *, exit_status: int = 0) -
         from etmem.bundle.writing import write_bundle
 
         write_bundle(options.bundle, profile.trace_path, redacted=options.redact)
-    on_stdout = write_wanted(profile.trace_path) or options.json == "-"
+    on_stdout = write_wanted(profile) or options.json == "-"
     if not options.quiet and not on_stdout:
         write_report(profile.text(full=options.full, bytes_exact=options.exact, width=text_width()))
     wrong = any(issue.severity is Severity.ERROR for issue in profile.summary.issues)
