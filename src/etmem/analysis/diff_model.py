@@ -30,7 +30,6 @@ class MismatchCode(StrEnum):
     BACKEND_OPTIONS = "other_backend_options"
     THREADS = "other_threads"
     ITERATIONS = "other_iterations"
-    CYCLES = "other_cycles"
     DRY = "dry_and_computed"
     FAILED = "failed_run"
     OWNERS_WITHHELD = "owners_withheld"

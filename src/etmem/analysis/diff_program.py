@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from etmem.planning.model import Forecast
     from etmem.program import Plan, Program
 
 SCHEMA = "etmem.program-diff/1"
@@ -63,8 +64,31 @@ def figures(program: Program) -> tuple[FileFigure, ...]:
     return tuple(FileFigure(*key[:3], value, key[3]) for key, value in _figures(program))
 
 
-def diff_programs(a: Program, b: Program, *, names: tuple[str, str] = ("a", "b")) -> ProgramDiff:
-    old, new = dict(_figures(a)), dict(_figures(b))
+def estimate(forecasts: Sequence[Forecast]) -> tuple[FileFigure, ...]:
+    """What a plan expects: private and file bytes at each moment, in all and by owner and category."""
+    found = []
+    for forecast in forecasts:
+        total = forecast.private_bytes + forecast.file_bytes
+        found.append(FileFigure(forecast.method, "estimate", forecast.at, total, "B"))
+        sizes: Counter[str] = Counter()
+        for line in forecast.lines:
+            sizes[f"{line.owner} {line.category.value}"] += line.private_bytes + line.file_bytes
+        found += [FileFigure(forecast.method, f"estimate of {forecast.at}", *part, "B") for part in sizes.items()]
+    return tuple(found)
+
+
+def diff_programs(
+    a: Program,
+    b: Program,
+    *,
+    names: tuple[str, str] = ("a", "b"),
+    estimates: tuple[Sequence[FileFigure], Sequence[FileFigure]] = ((), ()),
+) -> ProgramDiff:
+    """``estimates`` are those of the two programs' plans, where both have one."""
+    old, new = (
+        dict(_figures(program)) | {(one.method, one.what, one.name, one.unit): one.value for one in expected}
+        for program, expected in zip((a, b), estimates, strict=True)
+    )
     changes = [
         FileChange(key[0], key[1], key[2], old.get(key), new.get(key), key[3])
         for key in dict.fromkeys((*old, *new))

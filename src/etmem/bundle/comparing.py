@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from etmem.bundle.sources import Kind, kind_of, load
-from etmem.model.errors import UsageError
+from etmem.model.errors import EtmemError, UsageError
 
 if TYPE_CHECKING:
     from etmem.analysis.diff_model import Diff
-    from etmem.analysis.diff_program import ProgramDiff
+    from etmem.analysis.diff_program import FileFigure, ProgramDiff
     from etmem.model.summary import Summary
 
 
@@ -36,7 +36,21 @@ def compare_programs(a: Path, b: Path) -> ProgramDiff:
     for path in (a, b):
         if kind_of(path) is not Kind.PROGRAM:
             raise UsageError(f"{path} is a result and the other a program", "etmem profile makes a result of a program")
-    return diff_programs(read(a), read(b), names=_names(a, b))
+    estimates = (program_estimate(a), program_estimate(b))
+    # One alone would be a difference of what is known, not of the programs.
+    kept = estimates if all(estimates) else ((), ())
+    return diff_programs(read(a), read(b), names=_names(a, b), estimates=kept)
+
+
+def program_estimate(path: Path) -> tuple[FileFigure, ...]:
+    """What ``etmem plan`` expects of a program on this machine; empty where it cannot tell."""
+    from etmem.analysis.diff_program import estimate
+    from etmem.planning.build import plan
+
+    try:
+        return estimate(plan(path).estimate)
+    except EtmemError:
+        return ()
 
 
 def _names(a: Path, b: Path) -> tuple[str, str]:

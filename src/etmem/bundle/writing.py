@@ -91,6 +91,7 @@ def _summary_file(path: Path, summary: Summary) -> None:
 def _plan(summary: Summary) -> list[dict[str, Any]]:
     """What the program files say, as far as they are still there and still the same."""
     from etmem.analysis.diff_program import figures
+    from etmem.bundle.comparing import program_estimate
     from etmem.program import read
 
     found = []
@@ -100,7 +101,8 @@ def _plan(summary: Summary) -> list[dict[str, Any]]:
         except (InputError, OSError):
             continue
         if file is not None and file.file_bytes == program.file_bytes:
-            found.append({"program": program.program, "figures": to_data(figures(file))})
+            expected = program_estimate(Path(program.path or ""))
+            found.append({"program": program.program, "figures": to_data((*figures(file), *expected))})
     return found
 
 

@@ -17,7 +17,7 @@ def render(diff: ProgramDiff, *, width: int = MIN_WIDTH) -> str:
     head = join_parts([f"{clean(diff.a, 60)} -> {clean(diff.b, 60)}", "from the files alone"], width, gap="     ")
     if diff.empty:
         return "\n".join([*head, "no change in what the files say of memory"]) + "\n"
-    rows = [_row(change) for change in diff.changes]
+    rows = [_row(change) for change in diff.changes if _is_shown(change)]
     width_of_change = max(len(row[0]) for row in rows)
     cells = [(row[0].rjust(width_of_change), *row[1:]) for row in rows]
     return "\n".join([*head, *grid(("", *_HEADER[1:]), cells, 2, width)]) + "\n"
@@ -32,17 +32,25 @@ def to_markdown(diff: ProgramDiff) -> str:
     head = f"### {code(diff.a)} → {code(diff.b)}\n\n"
     if diff.empty:
         return head + "No change in what the files say of memory.\n"
-    return head + table(_HEADER, [_row(change) for change in diff.changes], "rlrr")
+    return head + table(_HEADER, [_row(change) for change in diff.changes if _is_shown(change)], "rlrr")
+
+
+def _is_shown(change: FileChange) -> bool:
+    """Categories at the peak of inference; those of load and at rest are in the JSON."""
+    return change.what not in ("estimate of load", "estimate of steady")
 
 
 def _row(change: FileChange) -> tuple[str, ...]:
-    what = " ".join(part for part in (change.method, change.what.replace("_", " "), _name(change)) if part)
+    words = (change.method, change.what.replace("_", " ").removeprefix("estimate of "), _name(change))
+    what = " ".join(part for part in words if part)
     unit = f" {change.unit}" if change.unit else ""
     return (f"{change.delta:+,}{unit}", clean(what, 60), _figure(change.a), _figure(change.b))
 
 
 def _name(change: FileChange) -> str:
-    """A planned buffer is told by its own name."""
+    """A planned buffer is told by its own name, a part of an estimate by its owner's short one."""
+    if change.what.startswith("estimate of "):
+        return change.name.removeprefix("delegate:").replace("executorch ", "ExecuTorch ").replace("_", " ")
     return change.name.removeprefix("planned") if change.what == "planned" else change.name
 
 
