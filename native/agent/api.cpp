@@ -45,8 +45,7 @@ class Entry : public Busy {
 
 void claim(const void* address, size_t bytes, etmem_id owner, etmem_id category, etmem_id name) {
   if (Entry entry; entry) {
-    const format::MetaClaim record = {reinterpret_cast<uint64_t>(address), bytes, owner, category, name,
-                                      t_state.scope};
+    const format::MetaClaim record = {reinterpret_cast<uint64_t>(address), bytes, owner, category, name, t_state.scope};
     recorder::meta(format::kMetaClaim, record);
   }
 }
@@ -81,8 +80,15 @@ etmem_id segment(const etmem_segment* s) {
   Entry entry;
   if (!entry) return 0;
   const uint32_t id = __atomic_add_fetch(&segments, 1, __ATOMIC_RELAXED);
-  const format::MetaSegment record = {reinterpret_cast<uint64_t>(s->address), s->bytes, s->offset, id, s->type,
-                                      s->index, s->name, t_state.scope, s->program};
+  const format::MetaSegment record = {reinterpret_cast<uint64_t>(s->address),
+                                      s->bytes,
+                                      s->offset,
+                                      id,
+                                      s->type,
+                                      s->index,
+                                      s->name,
+                                      t_state.scope,
+                                      s->program};
   return recorder::meta(format::kMetaSegment, record) ? id : 0;
 }
 

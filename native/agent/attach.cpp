@@ -81,7 +81,7 @@ bool describe(const dl_phdr_info& info, Module& module) {
   module.start = ~uintptr_t{0};
   const ElfW(Dyn)* dynamic = nullptr;
   for (int i = 0; i < info.dlpi_phnum; ++i) {
-    const ElfW(Phdr)& segment = info.dlpi_phdr[i];
+    const ElfW(Phdr) & segment = info.dlpi_phdr[i];
     const uintptr_t start = info.dlpi_addr + segment.p_vaddr;
     if (segment.p_type == PT_DYNAMIC) dynamic = reinterpret_cast<const ElfW(Dyn)*>(start);
     if (segment.p_type == PT_GNU_RELRO) {
@@ -138,10 +138,10 @@ void store(const Module& module, void** at, void* value) {
 void patch(const Module& module) {
   for (int t = 0; t < 2; ++t) {
     for (size_t i = 0; module.tables[t] != nullptr && i < module.counts[t]; ++i) {
-      const ElfW(Rela)& relocation = module.tables[t][i];
+      const ElfW(Rela) & relocation = module.tables[t][i];
       const unsigned type = ELF64_R_TYPE(relocation.r_info);
       if (type != kJumpSlot && type != kGlobalData && type != kAbsolute) continue;
-      const ElfW(Sym)& symbol = module.symbols[ELF64_R_SYM(relocation.r_info)];
+      const ElfW(Sym) & symbol = module.symbols[ELF64_R_SYM(relocation.r_info)];
       const Name* name = find_name(module.strings + symbol.st_name);
       if (name == nullptr) continue;
       void** at = reinterpret_cast<void**>(module.base + relocation.r_offset);

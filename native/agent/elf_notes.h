@@ -10,7 +10,7 @@ namespace etmem::elf {
 /* The characters written (without a terminator; 0 when the module has no build id). */
 inline size_t build_id(const dl_phdr_info& info, char* out, size_t capacity) {
   for (int i = 0; i < info.dlpi_phnum; ++i) {
-    const ElfW(Phdr)& segment = info.dlpi_phdr[i];
+    const ElfW(Phdr) & segment = info.dlpi_phdr[i];
     if (segment.p_type != PT_NOTE) continue;
     const char* at = reinterpret_cast<const char*>(info.dlpi_addr + segment.p_vaddr);
     const char* end = at + segment.p_memsz;

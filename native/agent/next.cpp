@@ -58,9 +58,7 @@ void* first_malloc(size_t bytes) { ETMEM_FIRST(malloc, bootstrap::allocate(bytes
 void* first_calloc(size_t count, size_t bytes) {
   ETMEM_FIRST(calloc, bootstrap::allocate(count * bytes), count, bytes);
 }
-void* first_realloc(void* block, size_t bytes) {
-  ETMEM_FIRST(realloc, bootstrap::allocate(bytes), block, bytes);
-}
+void* first_realloc(void* block, size_t bytes) { ETMEM_FIRST(realloc, bootstrap::allocate(bytes), block, bytes); }
 void* first_reallocarray(void* block, size_t count, size_t bytes) {
   ETMEM_FIRST(reallocarray, bootstrap::allocate(count * bytes), block, count, bytes);
 }
@@ -101,8 +99,7 @@ int first_mprotect(void* address, size_t bytes, int protection) noexcept {
 }
 int first_brk(void* address) noexcept { ETMEM_FIRST(brk, -1, address); }
 void* first_sbrk(intptr_t step) noexcept { ETMEM_FIRST(sbrk, reinterpret_cast<void*>(-1), step); }
-int first_pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*routine)(void*),
-                         void* argument) {
+int first_pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*routine)(void*), void* argument) {
   ETMEM_FIRST(pthread_create, EAGAIN, thread, attributes, routine, argument);
 }
 

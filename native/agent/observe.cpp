@@ -225,7 +225,7 @@ int visit_module(dl_phdr_info* info, size_t, void* scope) {
   if (info->dlpi_adds == adds_seen) return 1;
   uint64_t low = ~uint64_t{0}, high = 0;
   for (int i = 0; i < info->dlpi_phnum; ++i) {
-    const ElfW(Phdr)& segment = info->dlpi_phdr[i];
+    const ElfW(Phdr) & segment = info->dlpi_phdr[i];
     if (segment.p_type != PT_LOAD) continue;
     if (segment.p_vaddr < low) low = segment.p_vaddr;
     if (segment.p_vaddr + segment.p_memsz > high) high = segment.p_vaddr + segment.p_memsz;
@@ -240,8 +240,9 @@ int visit_module(dl_phdr_info* info, size_t, void* scope) {
   }
   char id[64];
   const size_t length = elf::build_id(*info, id, sizeof id);
-  const format::MetaModule module = {info->dlpi_addr + low, high - low, recorder::string(path),
-                                     *static_cast<uint32_t*>(scope), recorder::string(id, length), 0};
+  const format::MetaModule module = {info->dlpi_addr + low,        high - low,
+                                     recorder::string(path),       *static_cast<uint32_t*>(scope),
+                                     recorder::string(id, length), 0};
   recorder::meta(format::kMetaModule, module);
   return 0;
 }
@@ -281,8 +282,8 @@ void snapshot(uint32_t name, uint32_t scope) {
   });
   const uint32_t id = ++snapshots;
   const struct mallinfo2 heap = malloc_figures();
-  format::MetaSnapshot entry = {id, name, scope, 0, sys::now_ns(), rss_bytes(), heap.arena, heap.hblkhd,
-                                heap.uordblks, heap.fordblks};
+  format::MetaSnapshot entry = {id,          name,          scope,        0, sys::now_ns(), rss_bytes(), heap.arena,
+                                heap.hblkhd, heap.uordblks, heap.fordblks};
   const uint64_t stamp = trace_file::next_stamp();
   entry.flags = write_pages(id);
   write_maps(id);

@@ -37,9 +37,9 @@ const Interpreter& interpreter() {
   python.found = look_up(python.is_initialized, "Py_IsInitialized") && look_up(python.holds_lock, "PyGILState_Check") &&
                  look_up(python.thread_state, "PyThreadState_Get") && look_up(python.frame, "PyThreadState_GetFrame") &&
                  look_up(python.back, "PyFrame_GetBack") && look_up(python.code, "PyFrame_GetCode") &&
-                 look_up(python.line, "PyFrame_GetLineNumber") &&
-                 look_up(python.attribute, "PyObject_GetAttrString") && look_up(python.text, "PyUnicode_AsUTF8AndSize") &&
-                 look_up(python.release, "Py_DecRef") && look_up(python.clear_error, "PyErr_Clear");
+                 look_up(python.line, "PyFrame_GetLineNumber") && look_up(python.attribute, "PyObject_GetAttrString") &&
+                 look_up(python.text, "PyUnicode_AsUTF8AndSize") && look_up(python.release, "Py_DecRef") &&
+                 look_up(python.clear_error, "PyErr_Clear");
   return python;
 }
 

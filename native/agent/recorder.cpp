@@ -218,12 +218,9 @@ uint32_t stack() {
 
 void enter_thread(uint32_t parent, uint32_t parent_scope, uint64_t start_routine, bool existed_before) {
   t_state.tid = sys::tid();
-  const format::MetaThread thread = {t_state.tid,
-                                     parent,
-                                     parent_scope,
-                                     existed_before ? 1u : 0u,
-                                     start_routine,
-                                     reinterpret_cast<uint64_t>(__builtin_frame_address(0)),
+  const format::MetaThread thread = {t_state.tid,   parent,
+                                     parent_scope,  existed_before ? 1u : 0u,
+                                     start_routine, reinterpret_cast<uint64_t>(__builtin_frame_address(0)),
                                      sys::now_ns()};
   meta(format::kMetaThread, thread);
 }

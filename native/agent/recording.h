@@ -8,8 +8,8 @@ namespace etmem {
 
 /* Mirrored by src/etmem/capture/attached.py. */
 struct recording_options {
-  uint32_t status;    // Status bits that the trace starts with
-  bool keep_rusage;   // see observe::Options
+  uint32_t status;   // Status bits that the trace starts with
+  bool keep_rusage;  // see observe::Options
   bool dry;
   bool emulated;
   bool all_stacks;         // every allocation inside a phase records its call stack

@@ -112,8 +112,7 @@ bool build_hooks(const char* library, char* path, size_t capacity) {
   pid_t child;
   int status = -1;
   if (posix_spawn(&child, options.builder, &actions, nullptr, const_cast<char**>(argv), environment) == 0) {
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-    }
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
   }
   posix_spawn_file_actions_destroy(&actions);
   const ssize_t n = status == 0 ? pread(fd, path, capacity - 1, 0) : -1;
@@ -134,7 +133,7 @@ struct Identity {
 int find_identity(dl_phdr_info* info, size_t, void* out) {
   Identity* query = static_cast<Identity*>(out);
   for (int i = 0; i < info->dlpi_phnum; ++i) {
-    const ElfW(Phdr)& segment = info->dlpi_phdr[i];
+    const ElfW(Phdr) & segment = info->dlpi_phdr[i];
     const uintptr_t start = info->dlpi_addr + segment.p_vaddr;
     const uintptr_t base = reinterpret_cast<uintptr_t>(query->base);
     if (segment.p_type != PT_LOAD || base < start || base >= start + segment.p_memsz) continue;
@@ -239,7 +238,7 @@ Caller* find_caller(uintptr_t address) {
 int find_segment(dl_phdr_info* info, size_t, void* out) {
   Caller* caller = static_cast<Caller*>(out);
   for (int i = 0; i < info->dlpi_phnum; ++i) {
-    const ElfW(Phdr)& segment = info->dlpi_phdr[i];
+    const ElfW(Phdr) & segment = info->dlpi_phdr[i];
     const uintptr_t start = info->dlpi_addr + segment.p_vaddr;
     if (segment.p_type != PT_LOAD || caller->start < start || caller->start >= start + segment.p_memsz) continue;
     caller->start = start;

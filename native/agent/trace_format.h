@@ -77,16 +77,24 @@ enum EventKind : uint8_t {
 };
 
 enum AllocFunction : uint8_t {
-  kMalloc = 0, kCalloc, kRealloc, kReallocarray, kPosixMemalign, kAlignedAlloc, kMemalign, kValloc, kPvalloc
+  kMalloc = 0,
+  kCalloc,
+  kRealloc,
+  kReallocarray,
+  kPosixMemalign,
+  kAlignedAlloc,
+  kMemalign,
+  kValloc,
+  kPvalloc
 };
 
 enum MapFlags : uint8_t {
   kMapFile = 1,      // a MetaFileMap with the same stamp says which
   kMapReserved = 2,  // PROT_NONE
   kMapShared = 4,
-  kMapFixed = 8,     // replaces what was there
-  kMapNested = 16,   // made inside malloc by another allocator: not a block of its own
-  kMapMoved = 32,    // by mremap
+  kMapFixed = 8,    // replaces what was there
+  kMapNested = 16,  // made inside malloc by another allocator: not a block of its own
+  kMapMoved = 32,   // by mremap
 };
 
 struct Event {
@@ -131,7 +139,10 @@ struct MetaHeader {
 static_assert(sizeof(MetaHeader) == 16);
 
 /* Strings are named by id; id 0 is the empty string. */
-struct MetaString { uint32_t id; uint32_t length; /* length bytes follow */ };
+struct MetaString {
+  uint32_t id;
+  uint32_t length; /* length bytes follow */
+};
 
 enum ScopeKind : uint32_t {
   kScopeProgramLoad = 1,  // name = path when known, a = program id
@@ -151,25 +162,42 @@ struct MetaScopeBegin {
   int64_t a, b;
   uint64_t time_ns;
 };
-struct MetaScopeEnd { uint32_t id; uint32_t failed; uint64_t time_ns; };
+struct MetaScopeEnd {
+  uint32_t id;
+  uint32_t failed;
+  uint64_t time_ns;
+};
 
 /* flags: 1 = it existed before recording began */
 struct MetaThread {
   uint32_t tid, parent, scope, flags;  // scope: the creator's when it called pthread_create
   uint64_t start_routine, stack_pointer, time_ns;
 };
-struct MetaThreadEnd { uint32_t tid, reserved; };
+struct MetaThreadEnd {
+  uint32_t tid, reserved;
+};
 
 /* [address, address+bytes) belongs to owner/category (string ids; category may be 0) */
-struct MetaClaim { uint64_t address, bytes; uint32_t owner, category, name, scope; };
+struct MetaClaim {
+  uint64_t address, bytes;
+  uint32_t owner, category, name, scope;
+};
 
 /* A registered heap. For ExecuTorch's allocators: name "method_allocator" or "temp_allocator",
  * owner "executorch", category = name. */
-struct MetaHeap { uint32_t id, name, owner, category; uint32_t scope, reserved; };
+struct MetaHeap {
+  uint32_t id, name, owner, category;
+  uint32_t scope, reserved;
+};
 
-struct MetaStack { uint32_t id, depth; /* depth uint64_t return addresses follow, innermost first */ };
+struct MetaStack {
+  uint32_t id, depth; /* depth uint64_t return addresses follow, innermost first */
+};
 
-struct MetaFileMap { uint64_t address, bytes, offset; uint32_t path, thread; };
+struct MetaFileMap {
+  uint64_t address, bytes, offset;
+  uint32_t path, thread;
+};
 
 enum RssLabel : uint32_t { kRssStart = 1, kRssPhaseBegin = 2, kRssPhaseEnd = 3, kRssExit = 4 };
 /* high_water: VmHWM since the last reset (each sample resets it when clear_refs can be written) */
@@ -185,12 +213,25 @@ struct MetaSnapshot {
   uint64_t time_ns, rss_bytes;
   uint64_t malloc_arena_bytes, malloc_mmap_bytes, malloc_used_bytes, malloc_free_bytes;  // mallinfo2
 };
-struct MetaSnapshotMaps { uint32_t snapshot, part; uint32_t length, reserved; /* text of /proc/self/maps follows */ };
-struct MetaSnapshotPages { uint32_t snapshot, part; uint32_t count, reserved; /* count PageRange follow */ };
-struct PageRange { uint64_t start, end; uint64_t categories; };  // PAGEMAP_SCAN's; bit 2 = file, bit 3 = present
+struct MetaSnapshotMaps {
+  uint32_t snapshot, part;
+  uint32_t length, reserved; /* text of /proc/self/maps follows */
+};
+struct MetaSnapshotPages {
+  uint32_t snapshot, part;
+  uint32_t count, reserved; /* count PageRange follow */
+};
+struct PageRange {
+  uint64_t start, end;
+  uint64_t categories;
+};  // PAGEMAP_SCAN's; bit 2 = file, bit 3 = present
 
 enum SegmentType : uint32_t {  // DataLoader::SegmentInfo::Type, then ours
-  kSegmentProgram = 0, kSegmentConstant = 1, kSegmentBackend = 2, kSegmentMutable = 3, kSegmentExternal = 4,
+  kSegmentProgram = 0,
+  kSegmentConstant = 1,
+  kSegmentBackend = 2,
+  kSegmentMutable = 3,
+  kSegmentExternal = 4,
   kSegmentNamed = 16,  // NamedDataMap::get_data by a delegate; name = key
 };
 /* A piece of the program or of a .ptd that ExecuTorch holds in memory until MetaSegmentFree. */
@@ -198,18 +239,33 @@ struct MetaSegment {
   uint64_t address, bytes, offset;
   uint32_t id, segment_type, index, name, scope, program;
 };
-struct MetaSegmentFree { uint32_t id, scope; };
+struct MetaSegmentFree {
+  uint32_t id, scope;
+};
 
-struct MetaNote { uint32_t key, value; };  // string ids; docs/reference/trace-format.md lists the keys
+struct MetaNote {
+  uint32_t key, value;
+};  // string ids; docs/reference/trace-format.md lists the keys
 
-struct MetaOwn { uint64_t address, bytes; uint32_t name, reserved; };  // a mapping of the profiler itself
+struct MetaOwn {
+  uint64_t address, bytes;
+  uint32_t name, reserved;
+};  // a mapping of the profiler itself
 
 /* A module that appeared; scope = the delegate's init it appeared in, 0 for elsewhere */
-struct MetaModule { uint64_t base, bytes; uint32_t path, scope; uint32_t build_id, reserved; };
+struct MetaModule {
+  uint64_t base, bytes;
+  uint32_t path, scope;
+  uint32_t build_id, reserved;
+};
 
 /* The Python frames that led to a phase, innermost first. C++ calls no Python inside a phase, so they hold for all that
  * is allocated in it on that thread. */
-struct PythonFrame { uint32_t function, file, line, reserved; };
-struct MetaPythonStack { uint32_t scope, depth; /* depth PythonFrame follow */ };
+struct PythonFrame {
+  uint32_t function, file, line, reserved;
+};
+struct MetaPythonStack {
+  uint32_t scope, depth; /* depth PythonFrame follow */
+};
 
 }  // namespace etmem::format

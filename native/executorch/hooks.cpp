@@ -44,8 +44,7 @@ constexpr const char* kSetInput = "_ZN10executorch7runtime6Method9set_inputERKNS
 constexpr const char* kSetOutput = "_ZN10executorch7runtime6Method19set_output_data_ptrEPvmm";
 constexpr const char* kGetEventTracer = "_ZN10executorch7runtime6Method16get_event_tracerEv";
 constexpr const char* kGetBackendClass = "_ZN10executorch7runtime17get_backend_classEPKc";
-constexpr const char* kFlatTensorLoad =
-    "_ZN10executorch9extension17FlatTensorDataMap4loadEPNS_7runtime10DataLoaderE";
+constexpr const char* kFlatTensorLoad = "_ZN10executorch9extension17FlatTensorDataMap4loadEPNS_7runtime10DataLoaderE";
 
 /* The runtime's own definition, looked up once. Member functions are called as free functions with `this` first,
  * which is how the Itanium ABI passes it. */
@@ -96,8 +95,8 @@ void note_program(uint32_t id, const char* what, uint64_t value) {
 }
 
 et::Result<et::Program> program_load(et::DataLoader* loader, et::Program::Verification verification) {
-  static const auto call = original<et::Result<et::Program> (*)(et::DataLoader*, et::Program::Verification)>(
-      kProgramLoad);
+  static const auto call =
+      original<et::Result<et::Program> (*)(et::DataLoader*, et::Program::Verification)>(kProgramLoad);
   if (api() == nullptr || loader == nullptr) return call(loader, verification);
   const uint32_t id = api_slot()->next_program();
   static Pool<TracedDataLoader> loaders;  // never released: the Program keeps it, and its destructor is inline
@@ -173,8 +172,8 @@ struct LoadMethod<et::Result<et::Method> (et::Program::*)(const char*, et::Memor
 
   static et::Result<et::Method> hook(const et::Program* self, const char* name, et::MemoryManager* memory,
                                      et::EventTracer* tracer, Rest... rest) {
-    using Call = et::Result<et::Method> (*)(const et::Program*, const char*, et::MemoryManager*, et::EventTracer*,
-                                            Rest...);
+    using Call =
+        et::Result<et::Method> (*)(const et::Program*, const char*, et::MemoryManager*, et::EventTracer*, Rest...);
     static const Call call = original<Call>(kSymbol);
     if (api() == nullptr || memory == nullptr || name == nullptr) return call(self, name, memory, tracer, rest...);
 
@@ -200,9 +199,9 @@ struct LoadMethod<et::Result<et::Method> (et::Program::*)(const char*, et::Memor
   static et::MemoryManager* traced_memory(et::MemoryManager* memory) {
     void* place = api_slot()->allocate(sizeof(et::MemoryManager));
     if (place == nullptr) return nullptr;
-    return new (place) et::MemoryManager(traced_allocator(memory->method_allocator(), kMethodAllocator),
-                                         memory->planned_memory(),
-                                         traced_allocator(memory->temp_allocator(), kTempAllocator));
+    return new (place)
+        et::MemoryManager(traced_allocator(memory->method_allocator(), kMethodAllocator), memory->planned_memory(),
+                          traced_allocator(memory->temp_allocator(), kTempAllocator));
   }
 };
 using LoadMethodHook = LoadMethod<decltype(&et::Program::load_method)>;

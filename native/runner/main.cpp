@@ -4,11 +4,11 @@
  * does (native/executorch); all that this program says is how many inferences will come and which memory
  * is its own.
  */
+#include <dlfcn.h>
+#include <malloc.h>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <dlfcn.h>
-#include <malloc.h>
 #include <map>
 
 #include <executorch/extension/data_loader/buffer_data_loader.h>
@@ -196,8 +196,8 @@ class Runner {
       auto mode = Module::LoadMode::Mmap;
       if (plan_.loader == Plan::Loader::kMlock) mode = Module::LoadMode::MmapUseMlockIgnoreErrors;
       if (plan_.loader == Plan::Loader::kFile) mode = Module::LoadMode::File;
-      module_ = std::make_unique<Module>(
-          plan_.program, plan_.data, mode, std::move(etdump), nullptr, nullptr, plan_.share_arenas);
+      module_ = std::make_unique<Module>(plan_.program, plan_.data, mode, std::move(etdump), nullptr, nullptr,
+                                         plan_.share_arenas);
       return kOk;
     }
     if (plan_.data.size() > 1) {
@@ -207,8 +207,8 @@ class Runner {
     auto program = buffer_loader(plan_.program, &error);
     auto data = error.empty() && !plan_.data.empty() ? buffer_loader(plan_.data[0], &error) : nullptr;
     if (!error.empty()) return fail(kProgramFailed, "program_load", "AccessFailed", error);
-    module_ = std::make_unique<Module>(
-        std::move(program), nullptr, nullptr, std::move(etdump), std::move(data), plan_.share_arenas);
+    module_ = std::make_unique<Module>(std::move(program), nullptr, nullptr, std::move(etdump), std::move(data),
+                                       plan_.share_arenas);
     return kOk;
   }
 

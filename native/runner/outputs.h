@@ -26,11 +26,16 @@ class OutputFile {
   void add(const std::string& method, const std::vector<executorch::runtime::EValue>& values) {
     for (size_t i = 0; file_ != nullptr && i < values.size(); ++i) {
       fprintf(file_, "%s\t%zu\t", method.c_str(), i);
-      if (values[i].isTensor()) add_tensor(values[i].toTensor());
-      else if (values[i].isInt()) fprintf(file_, "int\t%lld\n", static_cast<long long>(values[i].toInt()));
-      else if (values[i].isBool()) fprintf(file_, "bool\t%d\n", values[i].toBool());
-      else if (values[i].isDouble()) fprintf(file_, "double\t%.17g\n", values[i].toDouble());
-      else fprintf(file_, "%s\t\n", values[i].isNone() ? "none" : "other");
+      if (values[i].isTensor())
+        add_tensor(values[i].toTensor());
+      else if (values[i].isInt())
+        fprintf(file_, "int\t%lld\n", static_cast<long long>(values[i].toInt()));
+      else if (values[i].isBool())
+        fprintf(file_, "bool\t%d\n", values[i].toBool());
+      else if (values[i].isDouble())
+        fprintf(file_, "double\t%.17g\n", values[i].toDouble());
+      else
+        fprintf(file_, "%s\t\n", values[i].isNone() ? "none" : "other");
     }
   }
 
@@ -45,7 +50,8 @@ class OutputFile {
  private:
   void add_tensor(const executorch::aten::Tensor& tensor) {
     fprintf(file_, "tensor\t%d\t", static_cast<int>(tensor.scalar_type()));
-    for (ssize_t i = 0; i < tensor.dim(); ++i) fprintf(file_, "%s%d", i > 0 ? "x" : "", static_cast<int>(tensor.size(i)));
+    for (ssize_t i = 0; i < tensor.dim(); ++i)
+      fprintf(file_, "%s%d", i > 0 ? "x" : "", static_cast<int>(tensor.size(i)));
     fprintf(file_, "%s\t%zu\n", tensor.dim() > 0 ? "" : "-", tensor.nbytes());
     fwrite(tensor.const_data_ptr(), 1, tensor.nbytes(), file_);
   }

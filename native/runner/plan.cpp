@@ -66,11 +66,16 @@ bool to_sizes(const std::string& text, std::vector<int32_t>* sizes) {
 }
 
 bool to_loader(const std::string& text, Plan::Loader* loader) {
-  if (text == "mmap") *loader = Plan::Loader::kMmap;
-  else if (text == "mlock") *loader = Plan::Loader::kMlock;
-  else if (text == "file") *loader = Plan::Loader::kFile;
-  else if (text == "buffer") *loader = Plan::Loader::kBuffer;
-  else return false;
+  if (text == "mmap")
+    *loader = Plan::Loader::kMmap;
+  else if (text == "mlock")
+    *loader = Plan::Loader::kMlock;
+  else if (text == "file")
+    *loader = Plan::Loader::kFile;
+  else if (text == "buffer")
+    *loader = Plan::Loader::kBuffer;
+  else
+    return false;
   return true;
 }
 
@@ -164,19 +169,32 @@ bool read_item(const Fields& f, Plan* plan) {
     return f.size() == 3 && to_uint(f[2], &plan->debug_bytes);
   }
   if (f.size() != 2) return false;
-  if (item == "program") plan->program = f[1];
-  else if (item == "data") plan->data.push_back(f[1]);
-  else if (item == "loader") return to_loader(f[1], &plan->loader);
-  else if (item == "library") plan->libraries.push_back(f[1]);
-  else if (item == "method") plan->methods.push_back(f[1]);
-  else if (item == "outputs") plan->outputs = f[1];
-  else if (!to_uint(f[1], &number)) return false;
-  else if (item == "etmem-plan") return number == 1;
-  else if (item == "threads") plan->threads = static_cast<uint32_t>(number);
-  else if (item == "share_arenas") plan->share_arenas = number != 0;
-  else if (item == "dry") plan->dry = number != 0;
-  else if (item == "cycles" && number > 0) plan->cycles = number;
-  else return false;
+  if (item == "program")
+    plan->program = f[1];
+  else if (item == "data")
+    plan->data.push_back(f[1]);
+  else if (item == "loader")
+    return to_loader(f[1], &plan->loader);
+  else if (item == "library")
+    plan->libraries.push_back(f[1]);
+  else if (item == "method")
+    plan->methods.push_back(f[1]);
+  else if (item == "outputs")
+    plan->outputs = f[1];
+  else if (!to_uint(f[1], &number))
+    return false;
+  else if (item == "etmem-plan")
+    return number == 1;
+  else if (item == "threads")
+    plan->threads = static_cast<uint32_t>(number);
+  else if (item == "share_arenas")
+    plan->share_arenas = number != 0;
+  else if (item == "dry")
+    plan->dry = number != 0;
+  else if (item == "cycles" && number > 0)
+    plan->cycles = number;
+  else
+    return false;
   return true;
 }
 

@@ -2,9 +2,9 @@
  * that allocated would change what is measured between two phases. */
 #pragma once
 
+#include <unistd.h>
 #include <cstdarg>
 #include <cstdio>
-#include <unistd.h>
 
 namespace etmem::runner {
 

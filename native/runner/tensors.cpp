@@ -113,9 +113,8 @@ Tensors::Storage* Tensors::add_storage(int dtype, const std::vector<int32_t>& si
   // Zeroed without touching a page. A kernel may read one element of an empty tensor's address.
   storage.data = calloc(1, storage.bytes > 0 ? storage.bytes : 1);
   if (storage.data == nullptr) return nullptr;
-  storage.tensor = std::make_unique<TensorImpl>(
-      type, static_cast<ssize_t>(sizes.size()), storage.sizes.data(), storage.data, storage.dim_order.data(),
-      storage.strides.data());
+  storage.tensor = std::make_unique<TensorImpl>(type, static_cast<ssize_t>(sizes.size()), storage.sizes.data(),
+                                                storage.data, storage.dim_order.data(), storage.strides.data());
   values_.emplace_back(Tensor(storage.tensor.get()));
   return &storage;
 }
@@ -129,8 +128,10 @@ std::string Tensors::add_tensor(const Input& input, const MethodMeta& meta, bool
   if (storage == nullptr) return "out of memory";
   if (input.fill == Input::Fill::kFile) return read_file(storage->data, storage->bytes, input.text, input.offset);
   if (!touch) return "";
-  if (input.fill == Input::Fill::kRandom) fill_random(storage->data, storage->bytes, type, input.seed);
-  else memset(storage->data, 0, storage->bytes);
+  if (input.fill == Input::Fill::kRandom)
+    fill_random(storage->data, storage->bytes, type, input.seed);
+  else
+    memset(storage->data, 0, storage->bytes);
   return "";
 }
 
@@ -160,7 +161,7 @@ std::string Tensors::add_input(const Input& input, const MethodMeta& meta, bool 
 std::string Tensors::make_inputs(const Run& run, const MethodMeta& meta, bool touch) {
   if (run.inputs.size() != meta.num_inputs()) {
     return run.method + " takes " + std::to_string(meta.num_inputs()) + " inputs, " +
-        std::to_string(run.inputs.size()) + " given";
+           std::to_string(run.inputs.size()) + " given";
   }
   values_.reserve(run.inputs.size());
   for (const Input& input : run.inputs) {
@@ -179,8 +180,8 @@ std::string Tensors::make_outputs(const MethodMeta& meta, bool touch) {
     const auto info = meta.output_tensor_meta(i);
     if (!info.ok() || info->is_memory_planned()) continue;
     const auto sizes = info->sizes();
-    Storage* storage = add_storage(
-        static_cast<int>(info->scalar_type()), {sizes.begin(), sizes.end()}, info->dim_order().data());
+    Storage* storage =
+        add_storage(static_cast<int>(info->scalar_type()), {sizes.begin(), sizes.end()}, info->dim_order().data());
     if (storage == nullptr) return "output " + std::to_string(i) + ": out of memory";
     if (touch) memset(storage->data, 0, storage->bytes);
     indices_.push_back(i);

@@ -8,7 +8,7 @@ import os
 import platform
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from etmem.capture import build, machine
 from etmem.capture.executorch import UNKNOWN_VERSION
@@ -60,7 +60,7 @@ class Recording:
         self._profile: Profile | None = None
         self._agent: ctypes.CDLL | None = None
 
-    def __enter__(self) -> Recording:
+    def __enter__(self) -> Self:
         agent = ctypes.CDLL(str(build.agent()))
         options = self._options()
         _kept.append(options)
@@ -159,7 +159,9 @@ def _cannot_attach(error: int, raw: Path) -> Exception:
     import errno
 
     if error == errno.EBUSY:
-        return UsageError("this process is being recorded already", "end that trace first; under `etmem run` there is one")
+        return UsageError(
+            "this process is being recorded already", "end that trace first; under `etmem run` there is one"
+        )
     if error == errno.ENOSYS:
         return CaptureError("no call of this process can be followed", "start it with `etmem run -- COMMAND`")
     return CaptureError(f"cannot write {raw}: {os.strerror(error)}", "name another place for the trace")

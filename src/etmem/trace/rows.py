@@ -18,8 +18,8 @@ from etmem.trace.tables import (
     Header,
     Heap,
     ModuleRecord,
-    PythonFrame,
     OwnMapping,
+    PythonFrame,
     RssLabel,
     RssSample,
     Scope,
@@ -74,9 +74,7 @@ class _Builder:
             notes=tuple((self._text(e.fields[0]), self._text(e.fields[1])) for e in self._ordered(MetaType.NOTE)),
             own=tuple(self._own(e) for e in self._ordered(MetaType.OWN)),
             modules=tuple(self._module(e) for e in self._ordered(MetaType.MODULE)),
-            python_stacks=_unique(
-                "Python stack", ((self._scope(e.fields[0]), self._python(e)) for e in self.entries[MetaType.PYTHON_STACK])
-            ),
+            python_stacks=_unique("Python stack", (self._python(e) for e in self.entries[MetaType.PYTHON_STACK])),
             clock=self._clock(points),
         )
 
@@ -261,9 +259,10 @@ class _Builder:
         _check_range("mapping of the profiler", address, size)
         return OwnMapping(entry.stamp, address, size, self._text(name))
 
-    def _python(self, entry: Entry) -> tuple[PythonFrame, ...]:
+    def _python(self, entry: Entry) -> tuple[int, tuple[PythonFrame, ...]]:
         frames = layout.PYTHON_FRAME.iter_unpack(entry.tail)
-        return tuple(PythonFrame(self._text(function), self._text(file), line) for function, file, line, _ in frames)
+        rows = tuple(PythonFrame(self._text(function), self._text(file), line) for function, file, line, _ in frames)
+        return self._scope(entry.fields[0]), rows
 
     def _module(self, entry: Entry) -> ModuleRecord:
         base, size, path, scope, build_id, _ = entry.fields

@@ -39,8 +39,7 @@ extern "C"
 #ifdef __cplusplus
 extern "C"
 #endif
-    __attribute__((visibility("default"))) int
-    run_route(const struct etmem_api* api) {
+    __attribute__((visibility("default"))) int run_route(const struct etmem_api* api) {
   if (api == NULL) {
     route();
     return 0;
