@@ -107,7 +107,7 @@ def test_regions_of_a_microcontroller(model):
     options = PlanOptions(target="armv7m", regions=(region, parse_region("flash=2MiB:program")))
     found = plan(model("mlp_portable"), options)
     sram, flash = found.verdicts
-    assert dict(sram.parts) == {"planned.1": 16793600, "method": 2032, "temp": 93}
+    assert {part.name: part.bytes for part in sram.parts} == {"planned.1": 16793600, "method": 2032, "temp": 93}
     assert (sram.fits, flash.fits) == (True, False)
     assert found.estimate == ()
     assert f"{METHOD_POOL} 2032" in header(found)

@@ -154,6 +154,14 @@ class Forecast:
 
 
 @dataclass(frozen=True)
+class Need:
+    """A part of what a budget has to hold."""
+
+    name: str
+    bytes: int
+
+
+@dataclass(frozen=True)
 class Verdict:
     """Whether a budget holds."""
 
@@ -163,7 +171,7 @@ class Verdict:
     fits: bool | None
     """None: it cannot be told, ``reason`` says why."""
     reason: str
-    parts: tuple[tuple[str, int], ...] = ()
+    parts: tuple[Need, ...] = ()
 
     @property
     def left_bytes(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from etmem.planning.model import Verdict
+from etmem.planning.model import Need, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -48,7 +48,7 @@ def _peak(
         fits, reason = None, "the estimate's interval reaches over the budget"
     else:
         fits = True
-    parts = [(f"peak of {largest.at}", need)]
+    parts = [Need(f"peak of {largest.at}", need)]
     return Verdict(name, budget, need, fits, reason, tuple(parts))
 
 
@@ -59,22 +59,22 @@ def _slack(moment: Forecast) -> int:
 _UNTOLD = "a delegate does not tell what it asks of the method pool"
 
 
-def _pools(methods: Sequence[MethodPlan]) -> tuple[int, list[tuple[str, int]], bool]:
+def _pools(methods: Sequence[MethodPlan]) -> tuple[int, list[Need], bool]:
     """Planned memory and pools of all methods, as a runner holds them."""
-    parts: list[tuple[str, int]] = []
+    parts: list[Need] = []
     told = True
     for method in methods:
-        parts += [(f"planned.{arena.mem_id}", arena.bytes) for arena in method.arenas]
+        parts += [Need(f"planned.{arena.mem_id}", arena.bytes) for arena in method.arenas]
         pools = next(pools for pools in method.pools if pools.temp_pool)
-        parts += [("method", pools.method_bytes), ("temp", pools.temp_bytes)]
+        parts += [Need("method", pools.method_bytes), Need("temp", pools.temp_bytes)]
         told = told and pools.delegates_bytes is not None
-    return sum(size for _, size in parts), parts, told
+    return sum(part.bytes for part in parts), parts, told
 
 
 def _region(region: Region, contents: Sequence[Contents], methods: Sequence[MethodPlan]) -> Verdict:
-    parts = [(name, size) for held in region.holds for name, size in _held(held, contents, methods)]
+    parts = [Need(name, size) for held in region.holds for name, size in _held(held, contents, methods)]
     told = all(pools.delegates_bytes is not None for method in methods for pools in method.pools if pools.temp_pool)
-    need = sum(size for _, size in parts)
+    need = sum(part.bytes for part in parts)
     unsure = not told and "method" in region.holds
     fits = False if need > region.bytes else None if unsure else True
     return Verdict(region.name, region.bytes, need, fits, _UNTOLD if unsure and fits is None else "", tuple(parts))
