@@ -1,3 +1,4 @@
+# ruff: noqa: INP001 -- a script, no package
 """Takes the pictures of this gallery: ``python make.py LLAMA.pte ...`` profiles each model and opens its page.
 
 Needs the packages of ``etmem[test]`` and Chromium. Models are told by their file names, which ``SHOTS`` lists.
