@@ -11,8 +11,8 @@ import pytest
 
 from etmem.trace.blocks import blocks
 from etmem.trace.reader import read
-from etmem.trace.tables import NEVER
-from tests.agent.recording import PROGRAMS, allocations, compile_program, record
+from etmem.trace.tables import NEVER, EventKind
+from tests.agent.recording import PROGRAMS, allocations, compile_library, compile_program, record
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -95,6 +95,19 @@ def test_a_signal_handler_that_allocates(tmp_path: Path) -> None:
     seen = allocations(recording.trace)[7001]
     assert seen >= 200 - recording.trace.header.dropped_events
     assert seen > 0
+
+
+def test_call_stacks_while_another_thread_opens_libraries(tmp_path: Path) -> None:
+    plugin = compile_library(PROGRAMS / "plugin/plugin.c", tmp_path / "libplugin.so")
+    include = PROGRAMS.parents[1] / "include"
+    source = PROCESS / "stacks_and_dlopen.c"
+    program = compile_program(source, tmp_path, f"-I{PROCESS}", f"-I{include}", f'-DPLUGIN="{plugin}"', "-rdynamic")
+    recording = record([program], tmp_path)
+    assert recording.status == 0
+    events = recording.trace.events
+    ours = (events.kind == EventKind.ALLOC) & (events.size == OURS)
+    assert ours.sum() == 4000
+    assert (events.stack[ours] != 0).all()
 
 
 def test_a_program_that_closes_every_descriptor(tmp_path: Path) -> None:
