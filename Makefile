@@ -10,7 +10,7 @@ CPP := $(shell find native -name '*.cpp' -o -name '*.hpp' -o -name '*.h' | sort)
 PY := src tests benchmarks examples
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format lint types web pages bench clean
+.PHONY: help demo test check format lint types web pages bench fuzz clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -46,6 +46,13 @@ pages: web/node_modules/.package-lock.json ## check that the package carries wha
 
 bench: $(VENV)/.bench ## figures beside memray's, in one run
 	$(BIN)/python benchmarks/run.py
+
+fuzz: $(VENV)/.test ## fuzz the readers for an hour each; finds go to build/fuzz
+	$(PIP) install --editable '.[fuzz]'
+	mkdir -p build/fuzz
+	for target in report intervals; do \
+	  $(BIN)/python -m tests.fuzz.fuzz $$target -max_total_time=3600 -max_len=150000 -artifact_prefix=build/fuzz/ || exit 1; \
+	done
 
 clean: ## remove what the other targets made
 	rm -rf $(VENV) build dist src/etmem/_native .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,27 @@
+"""Coverage-guided fuzzing, for as long as you like: TARGET [options of libFuzzer]. New finds go into build/fuzz."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import atheris
+
+with atheris.instrument_imports(include=["etmem"]):
+    import etmem.analysis.summarize
+    import etmem.report.text
+    import etmem.trace.packed
+    import etmem.trace.reader  # noqa: F401 -- instrumented before the target uses them
+    from tests.fuzz.targets import CORPUS, TARGETS
+
+
+def main() -> None:
+    name, *options = sys.argv[1:]
+    found = Path("build/fuzz") / name
+    found.mkdir(parents=True, exist_ok=True)
+    atheris.Setup([sys.argv[0], *options, str(found), str(CORPUS / name)], TARGETS[name])
+    atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    main()
