@@ -165,6 +165,11 @@ def command(
     status = present(
         result, OutputOptions(json, full, exact, quiet, verbose, bundle, redact), exit_status=captured.exit_status
     )
+    if not quiet and json != "-":
+        from etmem.cli.estimate import estimate_line
+
+        line = estimate_line(options, result.summary)
+        write_text(f"{line}\n" if line else "")
     if options.etdump is not None and not quiet and json != "-":
         write_text(
             etdump_note(options.etdump, written=captured.exit_status == 0, allocations=options.etdump_allocations)
