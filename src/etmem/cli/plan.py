@@ -85,7 +85,7 @@ def command(
 
     \b
     Example:  etmem plan model.pte --budget 512MiB
-              etmem plan kws.pte --target armv7m --region sram=512KiB:planned.1,method,temp
+              etmem plan kws.pte --target armv7m --region sram=512KiB:planned,temp
     """
     from etmem.planning import plan
 
