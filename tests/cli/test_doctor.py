@@ -62,3 +62,17 @@ def test_the_table_fits_eighty_columns():
     assert done.returncode == 0
     assert any(line.startswith("ok      preload") for line in lines)
     assert all(len(line) <= 80 for line in lines)
+
+
+def test_an_untested_version_is_named() -> None:
+    from dataclasses import replace
+
+    from etmem.capture import doctor as doctor_
+    from etmem.capture import executorch
+
+    found = executorch.find()
+    assert doctor_._tested(found).state == "ok"
+    other = doctor_._tested(replace(found, version="1.9.0+cpu"))
+    assert other.state == "less"
+    assert "1.9.0 is untested" in other.detail
+    assert other.hint

@@ -19,12 +19,15 @@ def report(data: bytes) -> None:
     with tempfile.NamedTemporaryFile(suffix=".etmem") as file:
         file.write(data)
         file.flush()
+        refused = None
         try:
             profile = load(file.name)
             texts = (profile.text(), profile.text(full=True), profile.to_json())
         except EtmemError as error:
-            assert error.hint
-            return
+            refused = error
+    if refused is not None:
+        assert refused.hint
+        return
     assert all(texts)
     for balance in profile.summary.balances:
         assert balance.rss_bytes == sum(line.bytes for line in balance.lines) + balance.unaccounted_bytes

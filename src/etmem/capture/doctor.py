@@ -27,6 +27,10 @@ _SOFT_DIRTY_AND_PEAK = "5"
 """What resets VmHWM when it is written to clear_refs; it changes nothing else."""
 
 
+TESTED = ("1.4.1", "1.5.1")
+"""Releases of ExecuTorch that etmem's own tests run."""
+
+
 class State(StrEnum):
     OK = "ok"
     LESS = "less"
@@ -59,6 +63,7 @@ def _checks(prefix: Path | None, progress: Progress) -> Iterator[Check]:
     found, check = _executorch(prefix)
     yield check
     if found is not None:
+        yield _tested(found)
         yield from _for_executorch(found, progress)
         yield _xnnpack(found)
         yield _openvino(found)
@@ -123,6 +128,15 @@ def _executorch(prefix: Path | None) -> tuple[ExecuTorch | None, Check]:
         return found, Check("executorch", State.OK, f"{detail}, with its C++ SDK")
     hint = "no native runner: profile uses the Python runtime; executorch 1.5 and newer come with the C++ SDK"
     return found, Check("executorch", State.LESS, f"{detail}, without a C++ SDK", hint)
+
+
+def _tested(found: ExecuTorch) -> Check:
+    """Whether this release is one of those that the tests run: another one's calls may have other signatures."""
+    release = found.version.partition("+")[0]
+    if release in TESTED:
+        return Check("version", State.OK, f"{release} is tested")
+    hint = "hooks are built against its own headers: an issue of the report says where a run did not reach them"
+    return Check("version", State.LESS, f"{release} is untested; {' and '.join(TESTED)} are tested", hint)
 
 
 def _for_executorch(found: ExecuTorch, progress: Progress) -> Iterator[Check]:
