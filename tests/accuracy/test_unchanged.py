@@ -106,7 +106,7 @@ def test_outputs_are_the_same(application: Application, tmp_path: Path) -> None:
     assert outputs[0] == outputs[1]
 
 
-@pytest.mark.filterwarnings("ignore:read_text is deprecated:DeprecationWarning")  # in executorch's deserializer
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # in executorch's deserializer
 def test_etdump_is_the_same(application: Application, tmp_path: Path) -> None:
     """GIVEN an ETDump with every intermediate output THEN only times differ."""
     dumps, outputs = [], []
