@@ -42,7 +42,7 @@ def command(
 
     \b
     Example:  etmem matrix models/*.pte --matrix matrix.toml
-              etmem matrix a.pte b.pte -m matrix.toml --executor dask://lab:8786 --parquet rows.parquet
+              etmem matrix *.pte -m matrix.toml --executor dask://lab:8786
     """
     from etmem.matrix.executors import open_executor, parse_place
     from etmem.matrix.model import Matrix, RowStatus
