@@ -132,12 +132,18 @@ def test_call_stacks(attached: Callable[[str], Path]) -> None:
         assert any(frame.function == "run" and frame.file.endswith("script.py") for frame in frames)
 
 
-def test_one_at_a_time(attached: Callable[[str], Path]) -> None:
-    attached(
-        'with etmem.trace("run.etmem"):\n    try:\n        with etmem.trace("other.etmem"):\n            pass\n'
-        "    except etmem.EtmemError as error:\n        assert error.hint and error.exit_code == 2\n"
-        '    else:\n        raise SystemExit("nested")\n'
+def test_one_inside_the_other(attached: Callable[[str], Path]) -> None:
+    folder = attached(
+        'with etmem.trace("outer.etmem"):\n    program, method = load()\n    run(method, 2)\n'
+        '    with etmem.trace("inner.etmem") as inner:\n        run(method, 3)\n'
+        '    assert inner.summary().peaks.inference is not None\n    run(method, 1)\n'
     )
+    outer, inner = (etmem.load(folder / f"{name}.etmem").summary for name in ("outer", "inner"))
+    assert [phase.kind for phase in inner.phases] == ["inference"] * 3
+    assert [phase.iteration for phase in inner.phases] == [2, 3, 4]
+    assert len([phase for phase in outer.phases if phase.kind == "inference"]) == 6
+    assert blocks_of(inner, "workspace") == [(16_777_248, 1)]
+    assert inner.peaks.load is None
 
 
 def test_a_folder_that_is_not_there(attached: Callable[[str], Path]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from etmem.analysis.clock import window_begin
 from etmem.analysis.context import Account
 from etmem.analysis.residency import lines
 from etmem.model.summary import Balance, BalanceLine
@@ -34,7 +35,9 @@ def _order(name: str) -> tuple[int, str]:
 
 
 def _scanned(account: Account, *names: str) -> list[Snapshot]:
-    return [snapshot for snapshot in account.trace.snapshots if snapshot.scanned and snapshot.name in names]
+    since = window_begin(account.trace)
+    found = (snapshot for snapshot in account.trace.snapshots if snapshot.time_ns >= since)
+    return [snapshot for snapshot in found if snapshot.scanned and snapshot.name in names]
 
 
 def _load(account: Account) -> Snapshot | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from etmem.analysis.lookup import I64
-from etmem.trace.tables import U64, Trace
+from etmem.trace.tables import U64, WINDOW_NOTE, Trace
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,12 @@ class Clock:
         if not len(self.stamps):
             return 0
         return round(float(np.interp(float(stamp), self.stamps.astype(np.float64), self.times.astype(np.float64))))
+
+
+def window_begin(trace: Trace) -> int:
+    """When a part of a longer recording begins, on the trace's own clock; 0 for a whole one."""
+    note = trace.note(WINDOW_NOTE) or ""
+    return int(note) if note.isdecimal() else 0
 
 
 def clock(trace: Trace) -> Clock:

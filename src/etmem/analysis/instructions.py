@@ -74,13 +74,14 @@ def calls(account: Account) -> Calls:
     """The outermost INSTRUCTION scopes of all phases."""
     table = account.table
     of_scope = np.full(len(table.phase), -1, np.int64)
+    shown = {span.scope.id for span in account.spans}  # of a part of a recording not all phases
     found: list[Scope] = []
     # A parent begins before its children, so its row is ready when theirs are made.
     for scope in sorted(table.scopes.values(), key=lambda scope: scope.begin_stamp):
         outer = of_scope[scope.parent] if scope.parent in table.scopes else -1
         if scope.kind.is_phase:
             continue
-        if outer < 0 and scope.kind is ScopeKind.INSTRUCTION and table.phase[scope.id]:
+        if outer < 0 and scope.kind is ScopeKind.INSTRUCTION and int(table.phase[scope.id]) in shown:
             outer = len(found)
             found.append(scope)
         of_scope[scope.id] = outer
@@ -95,7 +96,7 @@ def reasons(calls: Calls, rows: I64) -> tuple[tuple[NoInstruction | None, ...], 
     account, who = calls.account, calls.account.who
     kinds = {span.scope.id: span.kind for span in account.spans}
     told = set(calls.phase.tolist())
-    loose = (calls.of_rows(rows) < 0) & (who.phase[rows] > 0)
+    loose = (calls.of_rows(rows) < 0) & np.isin(who.phase[rows], list(kinds))
     columns = (loose, who.phase[rows], who.scope[rows], who.ambiguous[rows])
     table = np.stack([column.astype(np.int64) for column in columns])
     alike, of_row = np.unique(table, axis=1, return_inverse=True)

@@ -27,7 +27,7 @@ from etmem.analysis import (
 from etmem.analysis import segments as segments_
 from etmem.analysis import sharing as sharing_
 from etmem.analysis import threads as threads_
-from etmem.analysis.clock import clock
+from etmem.analysis.clock import clock, window_begin
 from etmem.analysis.context import Account, Context, Finder
 from etmem.analysis.descriptions import Descriptions
 from etmem.analysis.events import events_at, pick
@@ -73,7 +73,8 @@ def account(
     threads = threads_.resolve(trace, table)
     everything = all_blocks(trace)[0]
     last_stamp = _last_stamp(trace, everything)
-    spans = phases.spans(table.phases(), last_stamp)
+    since = window_begin(trace)
+    spans = tuple(span for span in phases.spans(table.phases(), last_stamp) if span.scope.begin_ns >= since)
     window = Window(spans[0].begin, max(span.end for span in spans)) if spans else Window(0, last_stamp)
     seen = _relevant(everything, window.since if spans else int(NEVER))
     del everything

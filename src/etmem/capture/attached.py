@@ -6,7 +6,9 @@ import ctypes
 import html
 import os
 import platform
+import shutil
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -15,6 +17,7 @@ from etmem.capture.executorch import UNKNOWN_VERSION
 from etmem.capture.metadata import CAPTURE_NOTE, CaptureMetadata, encode, notes_variable
 from etmem.model.errors import CaptureError, UsageError
 from etmem.model.summary import Target
+from etmem.trace.tables import WINDOW_NOTE
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -44,13 +47,17 @@ class _Options(ctypes.Structure):
 _kept: list[_Options] = []
 """The agent keeps pointers into them for as long as it records."""
 
+_open: list[Recording] = []
+"""The one that records, then those inside it."""
+
 
 class Recording:
     """A trace of this process between ``__enter__`` and ``__exit__``, in a file of its own.
 
     What was loaded before is not in it: blocks that are older count as the process's, and methods that were loaded
-    before run unseen, which an issue says. One recording at a time; one after the other as many as you like. Raises
-    ``UsageError`` inside another recording and under ``etmem run``, ``CaptureError`` where it cannot be written.
+    before run unseen, which an issue says. As many as you like, one after the other or one inside the other: an inner
+    one has the phases that begin in it, and all blocks that the outer has recorded. Raises ``UsageError`` under
+    ``etmem run``, which records the process already, and ``CaptureError`` where it cannot be written.
     """
 
     def __init__(self, path: str | Path, *, stacks: bool = False) -> None:
@@ -59,8 +66,14 @@ class Recording:
         self._stacks = stacks
         self._profile: Profile | None = None
         self._agent: ctypes.CDLL | None = None
+        self._begin_ns = 0
 
     def __enter__(self) -> Self:
+        self._begin_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+        if _open:
+            _check_writable(self.path)
+            _open.append(self)
+            return self
         agent = ctypes.CDLL(str(build.agent()))
         options = self._options()
         _kept.append(options)
@@ -69,23 +82,28 @@ class Recording:
         if error:
             raise _cannot_attach(error, raw)
         self._agent = agent
+        _open.append(self)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._agent is None:
-            return
-        self._agent.etmem_detach()
-        self._agent = None
         from etmem.capture.session import keep
+        from etmem.capture.trailer import append_notes
 
+        _open.remove(self)
+        if self._agent is not None:
+            self._agent.etmem_detach()
+            self._agent = None
+        else:
+            shutil.copyfile(_open[0]._raw(), self._raw())  # noqa: SLF001 -- its own class
+            append_notes(self._raw(), {WINDOW_NOTE: str(self._begin_ns)})
         keep(self._raw(), self.path)
 
     @property
     def profile(self) -> Profile:
         """What was recorded. Raises ``UsageError`` while the recording still runs."""
-        if self._agent is not None:
+        if self in _open:
             raise UsageError("the trace is still being recorded", "ask for it after the with block")
         if self._profile is None:
             from etmem.api import load
@@ -101,7 +119,7 @@ class Recording:
         return self.profile.text()
 
     def _repr_html_(self) -> str:
-        text = str(self.path) if self._agent is not None else str(self)
+        text = str(self.path) if self in _open else str(self)
         return f"<pre>{html.escape(text)}</pre>"
 
     def _raw(self) -> Path:
@@ -125,6 +143,11 @@ class Recording:
 def trace(path: str | Path, *, stacks: bool = False) -> Recording:
     """Record this process: ``with etmem.trace("run.etmem") as t: ...``, then ``t.summary()``."""
     return Recording(path, stacks=stacks)
+
+
+def _check_writable(path: Path) -> None:
+    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+        raise CaptureError(f"cannot write {path}", "name another place for the trace")
 
 
 def _target() -> Target:

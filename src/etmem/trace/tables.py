@@ -15,6 +15,9 @@ import numpy.typing as npt
 NEVER = np.uint64(2**64 - 1)
 """The end stamp of what was still live when the trace ended."""
 
+WINDOW_NOTE = "window.begin_ns"
+"""A part of a longer recording: phases that began before this time on the trace's clock are not its own."""
+
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
