@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from etmem.analysis import residency
+from etmem.analysis import places
 from etmem.model.errors import UsageError
 from etmem.model.words import (
     EXECUTORCH,
@@ -48,10 +48,10 @@ def test_owners(owner):
 @pytest.mark.parametrize(
     "line",
     [
-        residency.PROGRAM_FILE,
-        residency.OTHER_LIBRARIES,
-        residency.STACKS,
-        residency.RETAINED,
+        places.PROGRAM_FILE,
+        places.OTHER_LIBRARIES,
+        places.STACKS,
+        places.RETAINED,
         "libraries of OpenvinoBackend",
         "unaccounted",
     ],
