@@ -173,3 +173,24 @@ def test_no_inference_no_rows() -> None:
     with world.program_load():
         world.alloc(0x1000, 5)
     assert instructions(accounted(world)) == ()
+
+
+def test_planned_bytes_against_those_used_at_the_shapes_that_ran(model, tmp_path) -> None:
+    """Rows of 8 and 32 floats, bound at 1,024 and run with 5 and then 8."""
+    trace = tmp_path / "t.etmem"
+    ran = etmem("profile", model("recorded_rows"), "--shape", "0=5x8", "--shape", "0=8x8", "-o", trace, "-q")
+    assert ran.code == 0, ran.err
+    found, _ = analyze_trace(trace)
+    planned = {(row.writer, row.shape): (row.planned_bytes, row.used_bytes) for row in found.planned_tensors}
+    assert planned["input", (1024, 8)] == (1024 * 8 * 4, 8 * 8 * 4)
+    assert planned["aten::addmm.out", (1024, 32)] == (1024 * 32 * 4, 8 * 32 * 4)
+    assert planned["aten::cumsum.out", (1024, 32)] == (1024 * 32 * 4, 8 * 32 * 4)
+    assert planned["aten::addmm.out", (1024, 4)] == (1024 * 4 * 4, 8 * 4 * 4)
+    static = [row for row in found.planned_tensors if row.writer == "aten::permute_copy.out"]
+    assert static
+    assert all(row.used_bytes == row.planned_bytes for row in static)
+    (arena,) = [row for row in found.arenas if row.name == "planned[1]"]
+    assert arena.used_peak_bytes is not None
+    assert arena.resident_bytes is not None
+    assert 0 < arena.resident_bytes <= arena.bytes
+    assert arena.used_peak_bytes <= arena.bytes

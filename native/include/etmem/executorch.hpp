@@ -279,7 +279,15 @@ class TracedEventTracer : public et::EventTracer {
   /* Debug level, profiling level and bundled input are plain fields that the runtime reads from us: without the
    * copy all debug events of the application's tracer would be lost. Call it before each execute. */
   void copy_settings() {
-    if (inner_ == nullptr) return;
+    if (inner_ == nullptr) {
+      /* Without an application's tracer the runtime's calls of log_evalue are ours: they tell the sizes of dynamic
+       * tensors. Delegates are handed no tracer, so nothing in them is switched on. */
+      const bool ask = settings_copied_ < kUsedRuns;
+      if (ask) ++settings_copied_;
+      set_event_tracer_debug_level(ask ? et::EventTracerDebugLogLevel::kIntermediateOutputs
+                                       : et::EventTracerDebugLogLevel::kNoLogging);
+      return;
+    }
     set_event_tracer_debug_level(inner_->event_tracer_debug_level());
     set_event_tracer_profiling_level(inner_->event_tracer_profiling_level());
     set_bundled_input_index(inner_->bundled_input_index());
@@ -315,7 +323,10 @@ class TracedEventTracer : public et::EventTracer {
     return inner_ != nullptr ? inner_->track_allocator(name) : 0;
   }
   et::Result<bool> log_evalue(const et::EValue& value, et::LoggedEValueType type) override {
-    if (inner_ == nullptr) return false;
+    if (inner_ == nullptr) {
+      record_used(value);
+      return false;
+    }
     inner_->set_chain_debug_handle(current_chain_id(), current_debug_handle());
     return inner_->log_evalue(value, type);
   }
@@ -368,7 +379,23 @@ class TracedEventTracer : public et::EventTracer {
     if (const etmem_api* table = api_slot()) table->scope_end(scopes_[depth_], 0);
   }
 
+  /* How much of its bound a dynamic tensor uses, as a claim without an owner: it changes no attribution. */
+  static void record_used(const et::EValue& value) {
+#ifndef USE_ATEN_LIB
+    if (!value.isTensor()) return;
+    const Tensor& tensor = value.toTensor();
+    if (tensor.shape_dynamism() == et::TensorShapeDynamism::STATIC || tensor.const_data_ptr() == nullptr) return;
+    const etmem_api* table = api();
+    if (table == nullptr || tensor.nbytes() == 0) return;
+    table->claim(tensor.const_data_ptr(), tensor.nbytes(), 0, 0, table->string("used", 4));
+#else
+    (void)value;
+#endif
+  }
+
   static constexpr uint32_t kDepth = 16;
+  static constexpr uint32_t kUsedRuns = 16;  // a load and fifteen inferences: later shapes are rarely larger
+  uint32_t settings_copied_ = 0;
   et::EventTracer* inner_;
   etmem_id scopes_[kDepth] = {};
   uint32_t depth_ = 0;

@@ -9,9 +9,12 @@ import numpy as np
 from etmem.analysis.context import Account
 from etmem.analysis.lookup import I64
 from etmem.analysis.owners import scope_key
+from etmem.analysis.residency import resident_pages
 from etmem.analysis.timeline import Window, timeline
 from etmem.model.summary import Arena, ArenaUser
 from etmem.model.words import EXECUTORCH
+from etmem.program.lifetimes import lifetimes, peak_bytes
+from etmem.trace.tables import Claim
 
 Method = tuple[int, str | None]
 """Program id and method."""
@@ -24,19 +27,53 @@ def arenas(account: Account) -> tuple[Arena, ...]:
 
 def _planned(account: Account) -> list[Arena]:
     """One row per buffer: where several methods were given the same one, it is nobody's alone."""
-    buffers: dict[tuple[object, ...], list[tuple[str, int, Method]]] = defaultdict(list)
+    buffers: dict[tuple[object, ...], list[tuple[Claim, int, Method]]] = defaultdict(list)
     for claim, row in zip(account.trace.claims, account.ownership.claim_rows.tolist(), strict=True):
         if claim.owner == EXECUTORCH and claim.name.startswith("planned["):
             # Buffers may lie in one block, and may be outside of all that was seen.
             place = (claim.name, claim.address, row if row >= 0 else claim.stamp)
-            buffers[place].append((claim.name, claim.bytes, _method(account, claim.scope)))
+            buffers[place].append((claim, row, _method(account, claim.scope)))
     found = []
     for uses in buffers.values():
-        name, methods = uses[0][0], {method for _, _, method in uses}
+        methods = {method for _, _, method in uses}
         program, method = uses[0][2]
-        size = max(size for _, size, _ in uses)
-        found.append(Arena(name, program, method if len(methods) == 1 else None, size, None, 1))
+        claim, row, _ = max(uses, key=lambda use: use[0].bytes)
+        used = [_in_use(account, *one, claim.name) for one in methods]
+        found.append(
+            Arena(
+                name=claim.name,
+                program=program,
+                method=method if len(methods) == 1 else None,
+                bytes=claim.bytes,
+                used_peak_bytes=max((size for size in used if size is not None), default=None),
+                allocations=1,
+                resident_bytes=_resident(account, claim, row),
+            )
+        )
     return found
+
+
+def _in_use(account: Account, program: int, method: str | None, name: str) -> int | None:
+    """The most that a method's file has in use of a planned buffer at once."""
+    file = account.program(program)
+    plan = file.plan(method) if file is not None and method is not None else None
+    if plan is None:
+        return None
+    storages = lifetimes(plan).storages
+    return peak_bytes(storage for storage in storages if f"planned[{storage.mem_id}]" == name)
+
+
+def _resident(account: Account, claim: Claim, row: int) -> int | None:
+    """At the last snapshot with pages between the claim and the end of the buffer's block."""
+    if row < 0 or account.options.dry:
+        return None
+    end = int(account.blocks.end[row])
+    taken = [s for s in account.trace.snapshots if s.scanned and claim.stamp <= s.stamp < end]
+    if not taken:
+        return None
+    pages = resident_pages(taken[-1].pages)
+    edges = np.array([claim.address, claim.address + claim.bytes], np.int64)
+    return int(pages.between(edges[:1], edges[1:])[0])
 
 
 def _allocators(account: Account) -> list[Arena]:

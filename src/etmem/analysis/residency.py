@@ -38,7 +38,7 @@ class Lines:
 
 
 def lines(account: Account, snapshot: Snapshot) -> Lines:
-    resident = _resident(snapshot.pages)
+    resident = resident_pages(snapshot.pages)
     # Both are the kernel's own pages, which RSS leaves out.
     vmas = tuple(vma for vma in parse_maps(snapshot.maps) if not vma.path.startswith(("[vvar", "[vsyscall")))
     sums: dict[str, int] = defaultdict(int)
@@ -52,7 +52,8 @@ def lines(account: Account, snapshot: Snapshot) -> Lines:
     return Lines({name: size for name, size in sums.items() if size}, sources)
 
 
-def _resident(pages: U64) -> Coverage:
+def resident_pages(pages: U64) -> Coverage:
+    """The pages of a snapshot that RSS counts."""
     categories = pages[:, 2]
     # The kernel's zero page stands for memory that was read and never written: RSS leaves it out.
     told = categories != 0
@@ -143,7 +144,7 @@ def _own_ranges(account: Account, snapshot: Snapshot) -> Coverage:
 def _resident_before(account: Account) -> Coverage:
     """The pages that an attached recording found; none where the process was recorded from its start."""
     found = next((s for s in account.trace.snapshots if s.name == ATTACHED), None)
-    return _resident(found.pages if found is not None else np.zeros((0, 3), np.uint64))
+    return resident_pages(found.pages if found is not None else np.zeros((0, 3), np.uint64))
 
 
 def _mmapped_chunks(account: Account, snapshot: Snapshot) -> Coverage:

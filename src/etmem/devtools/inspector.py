@@ -14,7 +14,7 @@ from etmem.devtools.etdump_writing import to_bytes
 from etmem.devtools.etrecord import ETRecord, read_etrecord
 from etmem.devtools.inspector_sources import attach
 from etmem.devtools.memory_events import COLUMNS, INSTRUCTION, RUN, columns
-from etmem.devtools.pairing import EXECUTE, LOAD, Inference, loads, pair
+from etmem.devtools.pairing import CALLS, EXECUTE, LOAD, Inference, loads, pair
 from etmem.devtools.sources import with_sources
 from etmem.devtools.synthetic import etdump_of
 from etmem.model.errors import CaptureError, InputError, UsageError
@@ -144,7 +144,7 @@ class MemoryInspector:
         if event.name == LOAD:
             return _total(self._loads(blocks))
         number = getattr(event, "_instruction_id", None)
-        own = event.name in ("OPERATOR_CALL", "DELEGATE_CALL") or str(event.name).startswith("native_call_")
+        own = event.name in CALLS or str(event.name).startswith("native_call_")
         if not here or number is None or not own:
             return {}
         return columns(row for one in here for row in one.rows if row.instruction == number and not row.chain)

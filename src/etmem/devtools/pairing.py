@@ -16,7 +16,7 @@ from etmem.trace.tables import Header
 
 EXECUTE = "Execute"
 LOAD = "Program::load_method"
-CALLS = ("OPERATOR_CALL", "DELEGATE_CALL")
+CALLS = ("OPERATOR_CALL", "DELEGATE_CALL", "MOVE_CALL", "JF_CALL", "FREE_CALL")
 """The events that close an instruction."""
 
 _TOLERANCE_NS = 1_000_000

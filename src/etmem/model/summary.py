@@ -183,8 +183,11 @@ class Arena:
     bytes: int
     """Given: the planned buffer's size, or all that was asked of the allocator."""
     used_peak_bytes: int | None
+    """The most that was handed out at once; of planned memory, the most that the file has in use at once."""
     allocations: int
     users: tuple[ArenaUser, ...] = ()
+    resident_bytes: int | None = None
+    """Of planned memory, the pages that were resident at the last snapshot while it lived."""
 
 
 @dataclass(frozen=True)

@@ -87,7 +87,9 @@ def arena_lines(summary: Summary, scale: Scale, width: int) -> list[str]:
         return []
     own = choose_scale(max(arena.bytes for arena in summary.arenas), exact=scale.divisor == 1)
     rows = [_arena(arena, own) for arena in summary.arenas]
-    header = ("arena", "method", "given", "used", "allocs")
+    header: tuple[str, ...] = ("arena", "method", "given", "used", "allocs", "resident")
+    if not any(row[-1] for row in rows):
+        rows, header = [row[:-1] for row in rows], header[:-1]
     lines = [f"ARENAS  {own.unit}, inside the blocks above", *grid(header, rows, 2, width)]
     for arena in summary.arenas:
         if len(arena.users) > 1:
@@ -99,7 +101,8 @@ def arena_lines(summary: Summary, scale: Scale, width: int) -> list[str]:
 def _arena(arena: Arena, scale: Scale) -> tuple[str, ...]:
     used = "?" if arena.used_peak_bytes is None else scale.number(arena.used_peak_bytes)
     method = clean(arena.method, 24) if arena.method is not None else "all"
-    return clean(arena.name, 24), method, scale.number(arena.bytes), used, f"{arena.allocations:,}"
+    resident = "" if arena.resident_bytes is None else scale.number(arena.resident_bytes)
+    return clean(arena.name, 24), method, scale.number(arena.bytes), used, f"{arena.allocations:,}", resident
 
 
 def _arena_name(arena: Arena) -> str:
