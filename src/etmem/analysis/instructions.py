@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from etmem.analysis.context import Account, Span
 from etmem.analysis.instruction_names import InstructionNames, PlanFacts
-from etmem.analysis.lookup import I64
+from etmem.analysis.lookup import I64, alike
 from etmem.analysis.scopes import ScopeTable, end_of
 from etmem.analysis.timeline import Timeline, timeline
 from etmem.model.summary import InstructionBytes
@@ -99,11 +99,11 @@ def reasons(calls: Calls, rows: I64) -> tuple[tuple[NoInstruction | None, ...], 
     loose = (calls.of_rows(rows) < 0) & np.isin(who.phase[rows], list(kinds))
     columns = (loose, who.phase[rows], who.scope[rows], who.ambiguous[rows])
     table = np.stack([column.astype(np.int64) for column in columns])
-    alike, of_row = np.unique(table, axis=1, return_inverse=True)
+    distinct, of_row = alike(table)
     found: dict[NoInstruction | None, int] = {}
     numbers = [
         found.setdefault(_reason(account.table, kinds, told, phase, scope, bool(several)) if none else None, len(found))
-        for none, phase, scope, several in alike.T.tolist()
+        for none, phase, scope, several in distinct.T.tolist()
     ]
     return tuple(found), np.array(numbers, np.int64)[of_row.ravel()]
 
@@ -228,7 +228,7 @@ def _allocated(ran: Calls, rows: I64, weights: I64) -> _Column:
     inside = call >= 0
     names, reason = reasons(ran, rows)
     phase = ran.account.who.phase[rows].astype(np.int64)
-    places, place = np.unique(np.stack([phase, reason]), axis=1, return_inverse=True)
+    places, place = alike(np.stack([phase, reason]))
     sums = _sums(place.ravel(), weights, places.shape[1]).tolist()
     by_reason = {
         (owner, name): size

@@ -39,3 +39,23 @@ def containing(blocks: Blocks, addresses: U64, stamps: U64) -> I64:
     live = (position >= 0) & (held[candidate] == place) & (blocks.begin[row] <= stamps) & (stamps < blocks.end[row])
     found[live] = row[live]
     return found
+
+
+def alike(table: I64) -> tuple[I64, I64]:
+    """The distinct columns in order, and the place of each column among them.
+
+    What ``numpy.unique(table, axis=1)`` gives, which sorts columns as bytes: here they are one number each, as far as
+    their ranges fit into one.
+    """
+    if not table.shape[1]:
+        return table, np.zeros(0, np.int64)
+    lowest = table.min(axis=1)
+    ranges = [int(high) - int(low) + 1 for low, high in zip(lowest, table.max(axis=1), strict=True)]
+    if np.prod(ranges, dtype=float) >= 2.0**62:
+        found, place = np.unique(table, axis=1, return_inverse=True)
+        return found, place.ravel()
+    keys = np.zeros(table.shape[1], np.int64)
+    for row, low, size in zip(table, lowest, ranges, strict=True):
+        keys = keys * size + (row - low)
+    _, first, place = np.unique(keys, return_index=True, return_inverse=True)
+    return table[:, first], place.ravel()

@@ -11,7 +11,7 @@ import numpy as np
 from etmem.analysis.context import Account, Context
 from etmem.analysis.instruction_names import InstructionNames
 from etmem.analysis.instructions import Calls, calls
-from etmem.analysis.lookup import I64
+from etmem.analysis.lookup import I64, alike
 from etmem.analysis.owners import allocation_functions, function_name
 from etmem.analysis.scopes import Instance
 from etmem.model.summary import DelegateOperator, PeakPart
@@ -79,7 +79,7 @@ class _Places:
     def sums(self, rows: I64, weights: I64) -> Iterator[tuple[_Place, int, int]]:
         """Bytes and blocks of each place; a place may come several times."""
         instance = self._account.table.instance[self._account.who.scope[rows]].astype(np.int64)
-        pairs, member = np.unique(np.stack([self._ran.of_rows(rows), instance]), axis=1, return_inverse=True)
+        pairs, member = alike(np.stack([self._ran.of_rows(rows), instance]))
         sizes = np.rint(np.bincount(member.ravel(), weights, pairs.shape[1])).astype(np.int64).tolist()
         counts = np.bincount(member.ravel(), minlength=pairs.shape[1]).tolist()
         for (call, index), size, blocks in zip(pairs.T.tolist(), sizes, counts, strict=True):
