@@ -12,7 +12,7 @@ import pytest
 from etmem.model.words import PhaseKind
 from tests.accuracy.captures import MIB, PROGRAMS, XNNPACK, blocks, owner_bytes, phases, run_python, summarized
 from tests.accuracy.cases import CASES, NAMES
-from tests.models.registry import cache_directory, model_path, one_export_at_a_time
+from tests.models.registry import cache_base, model_path, one_export_at_a_time
 
 VERSION = "1.4.1"
 
@@ -20,7 +20,7 @@ VERSION = "1.4.1"
 @pytest.fixture(scope="session")
 def older() -> str:
     """A folder with that ExecuTorch alone, for PYTHONPATH; torch and the rest are the environment's."""
-    base = cache_directory("cases").parent
+    base = cache_base()
     folder = base / f"executorch-{VERSION}"
     with one_export_at_a_time(base):
         if not (folder / "executorch").is_dir():

@@ -85,8 +85,13 @@ def cache_directory(family: str) -> Path:
         digest.update((here / script).read_bytes())
     for package in PACKAGES.get(family, ("torch", "executorch")):
         digest.update(f"{package}=={version(package)}".encode())
-    base = Path(os.environ.get("ETMEM_TEST_CACHE") or ROOT / ".cache" / "models")
-    return base / f"{family}-{digest.hexdigest()[:16]}"
+    return cache_base() / f"{family}-{digest.hexdigest()[:16]}"
+
+
+def cache_base() -> Path:
+    """Beside what etmem itself caches, so that every checkout of a machine shares the exports."""
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(os.environ.get("ETMEM_TEST_CACHE") or Path(home) / "etmem" / "test-models")
 
 
 @contextmanager

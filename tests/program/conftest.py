@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.models.registry import ROOT, one_export_at_a_time
+from tests.models.registry import cache_base, one_export_at_a_time
 
 
 @pytest.fixture(scope="session")
@@ -20,7 +20,7 @@ def small() -> Path:
     script = Path(__file__).with_name("small_models.py")
     versions = "".join(version(package) for package in ("torch", "executorch"))
     digest = hashlib.sha256(script.read_bytes() + versions.encode()).hexdigest()[:16]
-    target = ROOT / ".cache" / "models" / f"small-{digest}"
+    target = cache_base() / f"small-{digest}"
     with one_export_at_a_time(target.parent):
         if not target.exists():
             with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
