@@ -136,7 +136,7 @@ def test_one_inside_the_other(attached: Callable[[str], Path]) -> None:
     folder = attached(
         'with etmem.trace("outer.etmem"):\n    program, method = load()\n    run(method, 2)\n'
         '    with etmem.trace("inner.etmem") as inner:\n        run(method, 3)\n'
-        '    assert inner.summary().peaks.inference is not None\n    run(method, 1)\n'
+        "    assert inner.summary().peaks.inference is not None\n    run(method, 1)\n"
     )
     outer, inner = (etmem.load(folder / f"{name}.etmem").summary for name in ("outer", "inner"))
     assert [phase.kind for phase in inner.phases] == ["inference"] * 3
