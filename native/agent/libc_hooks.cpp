@@ -5,6 +5,7 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include "etmem/etmem.h"
 #include "next.h"
 #include "recorder.h"
+#include "scopes.h"
 #include "system.h"
 
 namespace etmem {
@@ -33,6 +35,45 @@ class InMalloc {
 
 inline void* allocated(void* block, size_t bytes, format::AllocFunction function) {
   if (block != nullptr && wanted()) event(format::kAlloc, function, block, bytes, stack_if_asked());
+  return block;
+}
+
+/* The dynamic loader's code, which allocates through malloc like everybody. */
+bool is_loader(const void* address) {
+  static const char *start = nullptr, *end = nullptr;
+  if (start == nullptr) {
+    Busy busy;
+    dl_iterate_phdr(
+        [](dl_phdr_info* info, size_t, void*) {
+          const char* slash = info->dlpi_name == nullptr ? nullptr : strrchr(info->dlpi_name, '/');
+          if (slash == nullptr || strncmp(slash, "/ld-", 4) != 0) return 0;
+          for (int i = 0; i < info->dlpi_phnum; ++i) {
+            const ElfW(Phdr) & segment = info->dlpi_phdr[i];
+            if (segment.p_type != PT_LOAD || !(segment.p_flags & PF_X)) continue;
+            start = reinterpret_cast<const char*>(info->dlpi_addr + segment.p_vaddr);
+            end = start + segment.p_memsz;
+          }
+          return 1;
+        },
+        nullptr);
+    if (start == nullptr) start = end = reinterpret_cast<const char*>(1);
+  }
+  return address >= start && address < end;
+}
+
+/* As `allocated`, for what a thread without a scope of its own may have asked of the loader. */
+inline void* allocated_for(const void* caller, void* block, size_t bytes, format::AllocFunction function) {
+  const bool storage =
+      ETMEM_UNLIKELY(t_state.started && t_state.scope == 0) && block != nullptr && wanted() && is_loader(caller);
+  if (!storage) return allocated(block, bytes, function);
+  uint32_t scope;
+  {
+    Busy busy;
+    scope = scopes::thread_storage();
+  }
+  t_state.scope = scope;
+  event(format::kAlloc, function, block, bytes);
+  t_state.scope = 0;
   return block;
 }
 
@@ -128,6 +169,7 @@ void* run_thread(void* packed) {
       start->next = free_starts;
       free_starts = start;
     }
+    t_state.started = 1;
     if (recording()) {
       recorder::enter_thread(copy.parent, copy.scope, reinterpret_cast<uint64_t>(copy.routine), false);
     }
@@ -153,7 +195,7 @@ ETMEM_EXPORT void* malloc(size_t bytes) {
     InMalloc inside;
     block = next::call.malloc(bytes);
   }
-  return allocated(block, bytes, format::kMalloc);
+  return allocated_for(__builtin_return_address(0), block, bytes, format::kMalloc);
 }
 
 ETMEM_EXPORT void* calloc(size_t count, size_t bytes) {
@@ -162,7 +204,8 @@ ETMEM_EXPORT void* calloc(size_t count, size_t bytes) {
     InMalloc inside;
     block = next::call.calloc(count, bytes);
   }
-  return allocated(block, count * bytes, format::kCalloc);  // did not overflow, or it would be null
+  return allocated_for(__builtin_return_address(0), block, count * bytes,
+                       format::kCalloc);  // did not overflow, or it would be null
 }
 
 ETMEM_EXPORT void* realloc(void* block, size_t bytes) {

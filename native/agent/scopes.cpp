@@ -52,6 +52,20 @@ uint32_t enter(uint32_t kind, uint32_t name, int64_t a, int64_t b, uint32_t flag
 
 }  // namespace
 
+uint32_t thread_storage() {
+  static uint32_t scope, trace;
+  static SpinLock lock;
+  Guard guard(lock);
+  if (trace != *g_switch) {
+    trace = *g_switch;
+    scope = __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED);
+    const format::MetaScopeBegin record = {
+        scope, 0, format::kScopeTag, recorder::string("thread-local storage"), t_state.tid, 0, 0, 0, sys::now_ns()};
+    recorder::meta(format::kMetaScopeBegin, record);
+  }
+  return scope;
+}
+
 uint32_t begin(uint32_t kind, uint32_t name, int64_t a, int64_t b, uint32_t flags) {
   const uint32_t id = enter(kind, name, a, b, flags);
   if (all_stacks && id != 0 && is_phase(kind)) {

@@ -8,6 +8,10 @@ namespace etmem::scopes {
 /* Every scope but the profiler's own records call stacks. */
 extern bool all_stacks;
 
+/* Memory of a thread that the loader makes when it is first wanted (thread-local storage of a library opened at run
+ * time). When that is depends on how a thread pool shares out its work, so it belongs to no phase. */
+uint32_t thread_storage();
+
 /* 0 when not recording, or too deep. A phase's beginning and end also take an RSS sample. */
 uint32_t begin(uint32_t kind, uint32_t name, int64_t a, int64_t b, uint32_t flags);
 

@@ -34,6 +34,7 @@ struct ThreadState {
   uint32_t tid;
   uint32_t busy;       // inside the agent: a hook reached now (by a signal handler) drops its event
   uint32_t in_malloc;  // inside libc's malloc: an mmap reached now is another allocator's, not a block
+  uint32_t started;    // 1: by a pthread_create that we saw
   uint32_t trace;      // the trace that the fields above belong to; of an older one they are forgotten
 };
 static_assert(sizeof(ThreadState) <= 64);
