@@ -15,10 +15,10 @@ PY := src tests benchmarks examples
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
 
-demo: $(VENV)/.demo ## profile a small model and print the first screen
-	$(BIN)/etmem profile examples/convs.pte --output build/convs.etmem
+demo: $(VENV)/.demo ## profile a small model: the first screen, and build/convs.html
+	$(BIN)/etmem profile examples/convs.pte --output build/convs.etmem --html build/convs.html
 	@echo
-	@echo "The trace is build/convs.etmem. Next: $(BIN)/etmem report build/convs.etmem --full"
+	@echo "Open build/convs.html in a browser. Next: $(BIN)/etmem report build/convs.etmem --full"
 
 test: $(VENV)/.test ## run every test
 	$(BIN)/python -m pytest $(PYTEST_FLAGS)
