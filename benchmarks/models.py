@@ -29,6 +29,7 @@ def rows(scratch: Path, times: int) -> Iterator[Row]:
     yield from _recording_on_and_off(scratch, times * 10)
     yield from _openvino(scratch, times)
     yield _whole_command(scratch, times)
+    yield from _start_up(times)
 
 
 def _recording_on_and_off(scratch: Path, rounds: int) -> Iterator[Row]:
@@ -43,6 +44,20 @@ def _recording_on_and_off(scratch: Path, rounds: int) -> Iterator[Row]:
         middle, low, high = interval([on / off for on, off in pairs])
         off = sorted(off for _, off in pairs)[len(pairs) // 2]
         yield Row(what, f"{middle:.3f}", f"off {off / 1e6:.2f} ms", f"{low:.3f} to {high:.3f}", "includes 1.02")
+
+
+def _start_up(times: int) -> Iterator[Row]:
+    """Over a bare interpreter's start, the best of several."""
+
+    def best(*arguments: str) -> float:
+        return min(run((sys.executable, *arguments)).seconds for _ in range(times))
+
+    bare = best("-c", "pass")
+    for what, arguments, bar in (
+        ("import etmem", ("-c", "import etmem"), 50),
+        ("etmem --help", ("-m", "etmem", "--help"), 150),
+    ):
+        yield Row(what, f"{(best(*arguments) - bare) * 1000:.0f} ms", f"bare {bare * 1000:.0f} ms", "", f"{bar} ms")
 
 
 def _openvino(scratch: Path, times: int) -> Iterator[Row]:

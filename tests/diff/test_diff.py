@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 
@@ -19,7 +18,6 @@ from etmem.report import diff as text
 from etmem.report import diff_html
 from etmem.report.diff_markdown import to_markdown
 from etmem.report.diff_timeline import highest, owners, timeline
-from etmem.report.json import from_json, to_json
 from tests.report import samples
 from tests.report.samples import XNNPACK
 
@@ -185,14 +183,6 @@ def test_names_from_a_file_cannot_break_a_markdown_table():
     shown = to_markdown(diff(samples.convs(), samples.hostile(), names=("a|b`c", "d")))
     assert shown.startswith("### `a|b'c` ")
     assert "\x1b" not in shown
-
-
-def test_two_summaries_are_compared_in_half_a_second():
-    one, other = to_json(samples.convs()), to_json(samples.convs_three_delegates())
-    begin = time.perf_counter()
-    found = diff(from_json(one), from_json(other))
-    text.render(found, full=True)
-    assert time.perf_counter() - begin < 0.5
 
 
 def test_the_page_has_two_timelines_and_no_markup_from_names():

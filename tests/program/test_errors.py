@@ -155,6 +155,4 @@ def test_a_large_file_is_not_read(tmp_path):
         file.truncate(2**31)
         file.seek(32)  # the header's segment data size
         file.write(struct.pack("<Q", 2**31 - header.segment_base))
-    began = time.monotonic()
     assert read(path).header.segment_bytes == 2**31 - header.segment_base
-    assert time.monotonic() - began < 1
