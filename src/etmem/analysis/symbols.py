@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, BinaryIO, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,16 @@ from etmem.analysis.modules import CodeMap
 from etmem.trace.tables import U64
 
 _FUNCTION, _INDIRECT_FUNCTION = 2, 10
+_SYMTAB, _DYNSYM = 2, 11
+
+
+def _section(word: str) -> np.dtype[Any]:
+    """A section header; ``word`` is the type of addresses and sizes."""
+    fields = (("name", "<u4"), ("type", "<u4"), ("flags", word), ("address", word), ("offset", word), ("size", word))
+    return np.dtype([*fields, ("link", "<u4"), ("info", "<u4"), ("align", word), ("entry", word)])
+
+
+_SECTION_64, _SECTION_32 = _section("<u8"), _section("<u4")
 _SYMBOL_64 = np.dtype([("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("value", "<u8"),
                        ("size", "<u8")])  # fmt: skip
 _SYMBOL_32 = np.dtype([("name", "<u4"), ("value", "<u4"), ("size", "<u4"), ("info", "u1"), ("other", "u1"),
@@ -122,15 +132,35 @@ def read_symbols(path: str) -> SymbolTable | None:
                 for s in elf.iter_segments()
                 if s["p_type"] == "PT_LOAD"
             )
-            layout = _SYMBOL_64 if elf.elfclass == 64 else _SYMBOL_32
-            tables = [
-                (np.frombuffer(s.data(), layout), elf.get_section(s["sh_link"]).data())
-                for s in map(elf.get_section_by_name, (".symtab", ".dynsym"))
-                if s is not None
-            ]
-    except (OSError, ELFError):
+            wide = elf.elfclass == 64
+            tables = _symbol_sections(stream, wide, elf["e_shoff"], elf["e_shnum"])
+    except (OSError, ELFError, ValueError):
         return None
     return _table(tables, loads)
+
+
+def _symbol_sections(stream: BinaryIO, wide: bool, offset: int, count: int) -> list[tuple[npt.NDArray[Any], bytes]]:
+    """Symbols and their strings, .symtab before .dynsym. Only their headers are looked at: a library has sixty."""
+    layout, symbol = (_SECTION_64, _SYMBOL_64) if wide else (_SECTION_32, _SYMBOL_32)
+    headers = np.frombuffer(_read(stream, offset, count * layout.itemsize), layout)
+    found = []
+    for kind in (_SYMTAB, _DYNSYM):
+        for header in headers[headers["type"] == kind]:
+            if header["link"] >= count:
+                continue
+            strings = headers[int(header["link"])]
+            size = int(header["size"]) // symbol.itemsize * symbol.itemsize
+            symbols = np.frombuffer(_read(stream, int(header["offset"]), size), symbol)
+            found.append((symbols, _read(stream, int(strings["offset"]), int(strings["size"]))))
+    return found
+
+
+def _read(stream: BinaryIO, offset: int, size: int) -> bytes:
+    stream.seek(offset)
+    data = stream.read(size)
+    if len(data) != size:
+        raise ValueError("the file ends inside a section")
+    return data
 
 
 def _table(tables: list[tuple[npt.NDArray[Any], bytes]], loads: tuple[tuple[int, int, int], ...]) -> SymbolTable:
