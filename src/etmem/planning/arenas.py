@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from etmem.planning.model import ArenaMap, Placed
-from etmem.program.lifetimes import BEFORE, Lifetimes, Storage, lifetimes
-from etmem.program.model import DelegateCall, FreeCall, Instruction, JumpFalseCall, KernelCall, MoveCall
+from etmem.program.instructions import instruction_name
+from etmem.program.lifetimes import BEFORE, Lifetimes, Storage, lifetimes, live_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from etmem.program.model import Plan
 
 
@@ -22,7 +19,7 @@ def arena_maps(plan: Plan) -> tuple[ArenaMap, ...]:
 
 
 def instruction_names(plan: Plan) -> tuple[str, ...]:
-    return tuple(_name(plan, instruction) for chain in plan.chains for instruction in chain.instructions)
+    return tuple(instruction_name(plan, instruction) for chain in plan.chains for instruction in chain.instructions)
 
 
 def _arena(plan: Plan, found: Lifetimes, mem_id: int, size: int) -> ArenaMap:
@@ -30,7 +27,7 @@ def _arena(plan: Plan, found: Lifetimes, mem_id: int, size: int) -> ArenaMap:
         (storage for storage in found.storages if storage.mem_id == mem_id),
         key=lambda storage: (storage.offset, storage.first),
     )
-    live = _live(storages, found.end)
+    live = live_bytes(storages, found.end)
     peak = live.index(max(live)) + BEFORE
     return ArenaMap(
         mem_id=mem_id,
@@ -42,33 +39,10 @@ def _arena(plan: Plan, found: Lifetimes, mem_id: int, size: int) -> ArenaMap:
     )
 
 
-def _live(storages: Sequence[Storage], end: int) -> list[int]:
-    """Bytes in use from before the first instruction to after the last."""
-    changes = [0] * (end + 3)
-    for storage in storages:
-        changes[storage.first - BEFORE] += storage.bytes
-        changes[storage.last + 1 - BEFORE] -= storage.bytes
-    return list(accumulate(changes))[:-1]
-
-
 def _at(plan: Plan, found: Lifetimes, time: int) -> str:
     if time == BEFORE:
         return "before the first"
-    return "after the last" if time >= found.end else _name(plan, found.instructions[time])
-
-
-def _name(plan: Plan, instruction: Instruction) -> str:
-    match instruction:
-        case KernelCall(operator=operator):
-            return str(plan.operators[operator])
-        case DelegateCall(delegate=delegate):
-            return f"{plan.delegates[delegate].backend}[{delegate}]"
-        case MoveCall():
-            return "move"
-        case JumpFalseCall():
-            return "jump_false"
-        case FreeCall():
-            return "free"
+    return "after the last" if time >= found.end else instruction_name(plan, found.instructions[time])
 
 
 def _placed(plan: Plan, found: Lifetimes, storage: Storage) -> Placed:

@@ -154,6 +154,15 @@ def _overlap(one: Storage, other: Storage) -> bool:
     return in_place and one.first <= other.last and other.first <= one.last
 
 
+def live_bytes(storages: Iterable[Storage], end: int) -> list[int]:
+    """Bytes in use from before the first instruction to after the last (``end``, of the lifetimes)."""
+    changes = [0] * (end + 3)
+    for storage in storages:
+        changes[storage.first - BEFORE] += storage.bytes
+        changes[storage.last + 1 - BEFORE] -= storage.bytes
+    return list(accumulate(changes))[:-1]
+
+
 def _join(one: Storage, other: Storage) -> Storage:
     start = min(one.offset, other.offset)
     end = max(one.offset + one.bytes, other.offset + other.bytes)

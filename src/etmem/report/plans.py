@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from etmem.analysis.context import Context
 from etmem.model.summary import PlannedTensor, SourceLine
-from etmem.program.lifetimes import BEFORE, Lifetimes, Storage, lifetimes
-from etmem.program.model import DelegateCall, FreeCall, Instruction, JumpFalseCall, KernelCall, MoveCall, Plan
+from etmem.program.instructions import instruction_name
+from etmem.program.lifetimes import BEFORE, Lifetimes, Storage, lifetimes, live_bytes
+from etmem.program.model import Plan
 
 if TYPE_CHECKING:
     from etmem.program import Program
@@ -78,7 +78,7 @@ def _map(program: Program | None, number: int, method: str) -> Iterator[PlanMap]
 
 def plan_map(plan: Plan, program: int = 0) -> PlanMap:
     found = lifetimes(plan)
-    live = _live(found)
+    live = tuple(live_bytes(found.storages, found.end))
     return PlanMap(
         program=program,
         method=plan.name,
@@ -88,28 +88,6 @@ def plan_map(plan: Plan, program: int = 0) -> PlanMap:
         buffers=plan.planned,
         storages=tuple(_storage(plan, found, storage) for storage in found.storages),
     )
-
-
-def _live(found: Lifetimes) -> tuple[int, ...]:
-    changes = [0] * (found.end + 3)
-    for storage in found.storages:
-        changes[storage.first - BEFORE] += storage.bytes
-        changes[storage.last + 1 - BEFORE] -= storage.bytes
-    return tuple(accumulate(changes))[:-1]
-
-
-def instruction_name(plan: Plan, instruction: Instruction) -> str:
-    match instruction:
-        case KernelCall(operator=operator):
-            return str(plan.operators[operator])
-        case DelegateCall(delegate=delegate):
-            return f"{plan.delegates[delegate].backend}[{delegate}]"
-        case MoveCall():
-            return "move"
-        case JumpFalseCall():
-            return "jump_false"
-        case FreeCall():
-            return "free"
 
 
 def _storage(plan: Plan, found: Lifetimes, storage: Storage) -> PlannedStorage:
