@@ -12,8 +12,8 @@ import pytest
 from etmem.analysis.diff import diff
 from etmem.analysis.diff_blocks import BlockGroup, block_changes, operator_changes
 from etmem.analysis.diff_model import MismatchCode, ReasonCode
-from etmem.model.summary import InputSpec, Summary
-from etmem.model.words import EXECUTORCH, Category
+from etmem.model.summary import Finding, InputSpec, Summary
+from etmem.model.words import EXECUTORCH, Category, Certainty, FindingCode
 from etmem.report import diff as text
 from etmem.report import diff_html
 from etmem.report.diff_markdown import to_markdown
@@ -82,6 +82,43 @@ def test_reasons_have_names():
     gone = next(reason for reason in back.reasons if reason.subject == "graph_break")
     assert gone.code is ReasonCode.FINDING_GONE
     assert gone.delta_bytes == -by_subject["graph_break"].delta_bytes
+
+
+def broken(method: str, count: int) -> Finding:
+    detail = {"method": method, "backend": "XnnpackBackend"}
+    return Finding(FindingCode.GRAPH_BREAK, EXECUTORCH, count, None, Certainty.ESTIMATED, f"{method} is cut.", detail)
+
+
+def with_findings(*findings: Finding) -> Summary:
+    return replace(samples.two_methods(), findings=findings)
+
+
+def found_reasons(one: Summary, other: Summary) -> list[tuple[ReasonCode, int | None, object]]:
+    rows = [row for row in diff(one, other).reasons if row.subject == "graph_break"]
+    return [(row.code, row.delta_bytes, row.detail["method"]) for row in rows]
+
+
+def test_findings_of_one_code_are_told_apart_by_their_method_and_size():
+    old = with_findings(broken("prefill", 900), broken("decode", 500), broken("decode", 40))
+    assert found_reasons(old, with_findings(broken("decode", 500), broken("prefill", 900), broken("decode", 40))) == []
+    assert found_reasons(old, with_findings(broken("decode", 500), broken("decode", 40))) == [
+        (ReasonCode.FINDING_GONE, -900, "prefill")
+    ]
+    assert found_reasons(old, with_findings(broken("prefill", 900), broken("decode", 43))) == [
+        (ReasonCode.FINDING_GONE, -500, "decode"),
+        (ReasonCode.FINDING_CHANGED, 3, "decode"),
+    ]
+    more = with_findings(broken("verify", 1000), broken("prefill", 901), broken("decode", 500), broken("decode", 40))
+    assert found_reasons(old, more) == [
+        (ReasonCode.FINDING_NEW, 1000, "verify"),
+        (ReasonCode.FINDING_CHANGED, 1, "prefill"),
+    ]
+
+
+def test_the_first_inference_grows_whoever_grows_most():
+    grown = Finding(FindingCode.FIRST_INFERENCE_GROWS, XNNPACK, 100, None, Certainty.EXACT, "It grows.")
+    (reason,) = diff(with_findings(grown), with_findings(replace(grown, owner=EXECUTORCH, bytes=130))).reasons
+    assert (reason.code, reason.delta_bytes) == (ReasonCode.FINDING_CHANGED, 30)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 from etmem.analysis import places
+from etmem.analysis.budget_model import Measure, What
+from etmem.analysis.diff_model import MismatchCode, ReasonCode
+from etmem.matrix.model import RowStatus
 from etmem.model.errors import UsageError
 from etmem.model.words import (
     EXECUTORCH,
@@ -40,6 +43,19 @@ def test_every_member_has_an_entry_and_none_is_left_over(enum, kind):
     assert explained - words == beside
 
 
+@pytest.mark.parametrize("enum", [MismatchCode, ReasonCode, What, Measure, RowStatus])
+def test_what_a_diff_a_budget_and_a_matrix_print_is_explained(enum):
+    for member in enum:
+        if member.value not in ("ok", "failed"):
+            assert find(member.value).word == member.value
+
+
+def test_every_mismatch_is_found_as_the_first_line_of_a_diff_names_it():
+    assert {find(code.short).word for code in MismatchCode} == {code.value for code in MismatchCode}
+    kinds = {"mismatch", "issue"}
+    assert {find(code.value).kind for code in MismatchCode} == kinds
+
+
 @pytest.mark.parametrize("owner", [EXECUTORCH, HOST, PROFILER, "delegate:XnnpackBackend", "delegate:OpenvinoBackend"])
 def test_owners(owner):
     assert find(owner).kind == "owner"
@@ -68,6 +84,12 @@ def test_balance_lines_by_the_names_that_analysis_gives_them(line):
         ("planned[1]", "planned_memory"),
         ("XnnpackBackend[0..2]", "delegate"),
         (" RSS ", "rss"),
+        ("NO VERDICT", "no_verdict"),
+        ("OVER BUDGET", "over_budget"),
+        ("malloc kept", "malloc_kept"),
+        ("RSS growth", "rss_growth"),
+        ("live bytes", "live_bytes"),
+        ("retention", "retention"),
     ],
 )
 def test_words_as_users_spell_them(text, word):

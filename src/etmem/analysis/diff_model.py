@@ -34,6 +34,16 @@ class MismatchCode(StrEnum):
     FAILED = "failed_run"
     OWNERS_WITHHELD = "owners_withheld"
 
+    @property
+    def short(self) -> str:
+        """What the first line of a diff calls it: ``isa``, ``inputs``, ``dry``."""
+        words = {
+            MismatchCode.DRY: "dry",
+            MismatchCode.OWNERS_WITHHELD: "owners",
+            MismatchCode.EXECUTORCH: "executorch version",
+        }
+        return words.get(self) or self.value.removeprefix("other_").replace("_", " ")
+
 
 class Spoils(StrEnum):
     """What a mismatch makes unlike for reasons other than the program."""

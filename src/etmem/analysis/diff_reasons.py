@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from etmem.analysis.diff_findings import pairs
 from etmem.analysis.diff_model import Mismatch, MismatchCode, Reason, ReasonCode
-from etmem.model.summary import Finding, Summary
+from etmem.model.summary import Summary
 
 _CONFIGURATION = {
     MismatchCode.LOADER: "loader",
@@ -41,28 +42,14 @@ def _configured(mismatches: tuple[Mismatch, ...]) -> Iterator[Reason]:
 
 
 def _findings(a: Summary, b: Summary) -> Iterator[Reason]:
-    old, new = _numbered(a.findings), _numbered(b.findings)
-    for key in dict.fromkeys((*old, *new)):
-        x, y = old.get(key), new.get(key)
-        subject = key[0]
+    for x, y in pairs(a.findings, b.findings):
         if x is None and y is not None:
-            yield Reason(ReasonCode.FINDING_NEW, subject, y.bytes, y.advice, dict(y.detail))
+            yield Reason(ReasonCode.FINDING_NEW, y.code.value, y.bytes, y.advice, dict(y.detail))
         elif y is None and x is not None:
-            yield Reason(ReasonCode.FINDING_GONE, subject, -x.bytes, f"was: {x.advice}", dict(x.detail))
+            yield Reason(ReasonCode.FINDING_GONE, x.code.value, -x.bytes, f"was: {x.advice}", dict(x.detail))
         elif x is not None and y is not None and x.bytes != y.bytes:
             text = f"{x.bytes:,} -> {y.bytes:,} B; {y.advice}"
-            yield Reason(ReasonCode.FINDING_CHANGED, subject, y.bytes - x.bytes, text, dict(y.detail))
-
-
-def _numbered(findings: tuple[Finding, ...]) -> dict[tuple[str, str, int], Finding]:
-    """Findings of one code and owner are told apart by their order, largest first as they come."""
-    turns: Counter[tuple[str, str]] = Counter()
-    found = {}
-    for finding in findings:
-        alike = (finding.code.value, finding.owner)
-        found[(*alike, turns[alike])] = finding
-        turns[alike] += 1
-    return found
+            yield Reason(ReasonCode.FINDING_CHANGED, y.code.value, y.bytes - x.bytes, text, dict(y.detail))
 
 
 def _delegates(a: Summary, b: Summary) -> Iterator[Reason]:

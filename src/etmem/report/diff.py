@@ -15,7 +15,6 @@ from etmem.report.units import Scale, choose_scale, clean, shorten
 _ROWS = 10
 _BLOCKS = 3
 _REASONS = 3
-_SHORT = {"other_": "", "dry_and_computed": "dry", "owners_withheld": "owners", "failed_run": "failed run"}
 
 
 def render(diff: Diff, *, width: int = MIN_WIDTH, full: bool = False) -> str:
@@ -45,13 +44,7 @@ def _head(diff: Diff, width: int) -> list[str]:
 
 
 def unlike(mismatches: Iterable[Mismatch]) -> str:
-    words = []
-    for mismatch in mismatches:
-        word = mismatch.code.value
-        for prefix, short in _SHORT.items():
-            word = word.replace(prefix, short)
-        words.append(word.replace("_", " "))
-    return ", ".join(words)
+    return ", ".join(mismatch.code.short for mismatch in mismatches)
 
 
 def _peaks(diff: Diff, width: int) -> list[str]:

@@ -9,11 +9,15 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from etmem.analysis.diff_model import MismatchCode
 from etmem.model.errors import UsageError
 from etmem.report.table import MIN_WIDTH, wrap
 from etmem.report.units import clean
 
-KINDS = ("owner", "category", "phase", "figure", "balance line", "source", "certainty", "severity", "issue", "finding")
+KINDS = (
+    *("owner", "category", "phase", "figure", "balance line", "source", "certainty", "severity", "issue", "finding"),
+    *("mismatch", "reason", "budget", "cycles", "matrix"),
+)
 _SOURCE = Path(__file__).with_name("explain.toml")
 
 
@@ -50,7 +54,9 @@ def _rewritten(word: str) -> list[str]:
         return ["libraries_of"]
     if re.match(r"planned\b|planned\[", word):
         return ["planned_memory"]
-    return ["delegate"] if re.search(r"backend(\[[\d.,]+\])?$", word) else []
+    # The first line of a diff names mismatches in short: isa, inputs, dry.
+    short = [code.value for code in MismatchCode if code.short.replace(" ", "_") == word]
+    return ["delegate"] if re.search(r"backend(\[[\d.,]+\])?$", word) else short
 
 
 def render(entry: Entry, width: int = MIN_WIDTH) -> str:
