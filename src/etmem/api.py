@@ -88,35 +88,28 @@ def profile(model: str | Path, **options: object) -> Profile:
     return from_capture(capture_profile(chosen), chosen)
 
 
-def load(trace: str | Path, *, etrecord: str | Path | None = None) -> Profile:
+def load(trace: str | Path, *, etrecord: str | Path | None = None, trust_etrecord: bool = False) -> Profile:
     """Read a trace that ``etmem profile`` or ``etmem run`` wrote. Raises TraceError.
 
     Source lines come from ``etrecord``, else from an ETRecord beside the program. Raises InputError for one that
-    is given and is another program's.
+    is given and is another program's. ``trust_etrecord`` reads it by ExecuTorch's own reader, which runs what stands
+    in the file.
     """
+    from etmem.devtools.joining import with_record
+
     path = Path(trace)
-    return Profile(_with_record(summarize_trace(path), etrecord), path)
+    return Profile(with_record(summarize_trace(path), etrecord, trust=trust_etrecord), path)
 
 
 def from_capture(capture: Capture, options: ProfileOptions | None = None) -> Profile:
     """The profile of a capture that has just ended, with the ETRecord and ETDump that the options ask for."""
-    summary = _with_record(summarize_capture(capture), options.etrecord if options else None)
-    if options is not None and options.etdump is not None and capture.exit_status == 0:
-        from etmem.devtools.joining import add_memory
+    from etmem.devtools.joining import add_memory, with_record
 
+    record, trust = (options.etrecord, options.trust_etrecord) if options else (None, False)
+    summary = with_record(summarize_capture(capture), record, trust=trust)
+    if options is not None and options.etdump is not None and capture.exit_status == 0:
         add_memory(options.etdump, capture.trace_path, allocations=options.etdump_allocations)
     return Profile(summary, capture.trace_path, capture.log_path)
-
-
-def _with_record(summary: Summary, etrecord: str | Path | None) -> Summary:
-    from etmem.devtools.joining import with_record
-
-    record = None
-    if etrecord is not None:
-        from etmem.devtools.etrecord import read_etrecord
-
-        record = read_etrecord(etrecord)
-    return with_record(summary, record)
 
 
 def summarize_capture(capture: Capture) -> Summary:

@@ -82,6 +82,35 @@ def test_the_stock_inspector_opens_it_and_gives_values(run) -> None:
     )
 
 
+def test_the_python_runtime_writes_one_too(run, model, tmp_path) -> None:
+    from executorch.devtools import Inspector
+
+    program = tmp_path / "breaks.pte"
+    program.write_bytes(model("recorded_breaks").read_bytes())
+    ran = etmem("profile", program, "--runtime", "python", "--etdump", "p.etdp", "-o", "p.etmem", cwd=tmp_path)
+    assert ran.code == 0, ran.err
+    inspector = Inspector(etdump_path=str(tmp_path / "p.etdp"), delegate_metadata_parser=parse_memory)
+    (executes,) = [block for block in inspector.event_blocks if block.name == "Execute"]
+    memory = [event.delegate_debug_metadatas for event in executes.events if event.name == INSTRUCTION]
+    native, _ = analyze_trace(run / "t.etmem")
+    rows = [row for row in native.instructions if row.at == "first" and row.reason is None]
+    assert [one["operator"] for one in memory] == [row.operator for row in rows]
+    python, _ = analyze_trace(tmp_path / "p.etmem")
+    assert python.delegate_operators == native.delegate_operators
+    assert max(one["peak_bytes"] for one in memory) > 40_000_000
+    times = [event.perf_data.raw for event in executes.events if event.name == "DELEGATE_CALL"]
+    assert times
+    assert all(time > 0 for raw in times for time in raw)
+
+
+def test_an_etdump_that_cannot_be_put_there_costs_no_trace(model, tmp_path) -> None:
+    ran = etmem("profile", model("recorded_rows"), "--etdump", "/proc/x.etdp", "-o", "t.etmem", cwd=tmp_path)
+    assert ran.code == 1
+    assert "cannot write /proc/x.etdp" in ran.err
+    assert "Traceback" not in ran.err
+    assert analyze_trace(tmp_path / "t.etmem")[0].peaks.inference
+
+
 def test_times_and_the_delegate_s_own_events_are_as_ever(run) -> None:
     dump = read_etdump(run / "t.etdp")
     own = dump.without(INSTRUCTION, RUN)
@@ -204,7 +233,6 @@ def test_what_is_not_etmem_s_gives_nothing() -> None:
     [
         (("--dry", "--etdump", "x.etdp"), "dry"),
         (("--etdump-allocations",), "needs --etdump"),
-        (("--runtime", "python", "--etdump", "x.etdp"), "native runtime"),
         (("--cycles", "2", "--etdump", "x.etdp"), "--cycles"),
         (("--etdump", "no/folder/x.etdp"), "not a folder"),
     ],

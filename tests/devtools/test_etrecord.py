@@ -14,6 +14,7 @@ from etmem import api
 from etmem.devtools.etrecord import read_etrecord
 from etmem.devtools.sources import with_sources
 from etmem.devtools.stack_traces import own_frame, parse_stack_trace
+from etmem.devtools.trusted_etrecord import read_trusted_etrecord
 from etmem.model.errors import InputError
 from etmem.model.words import IssueCode
 from tests.accuracy.captures import etmem
@@ -169,6 +170,31 @@ def test_one_that_lies_is_refused_in_a_line(entry, value, model, tmp_path) -> No
     with pytest.raises(InputError) as caught:
         read_etrecord(path)
     assert "\n" not in caught.value.message
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", NAMES)
+def test_executorch_s_own_reader_says_the_same(name, model) -> None:
+    """The whole record: handles, delegate maps, nodes with their traces and shapes, inputs."""
+    assert read_trusted_etrecord(record_of(model, name)) == read_etrecord(record_of(model, name))
+
+
+def test_a_trusted_one_gives_the_same_screen(model, traces) -> None:
+    record = record_of(model, "recorded_breaks")
+    own = etmem("report", traces["recorded_breaks"], "--etrecord", record)
+    trusted = etmem("report", traces["recorded_breaks"], "--etrecord", record, "--trust-etrecord")
+    assert (trusted.code, trusted.out) == (0, own.out)
+
+
+@pytest.mark.parametrize(
+    ("entry", "value"), [("ETRECORD_V0", None), ("debug_handle_map", None), ("debug_handle_map", b"not json")]
+)
+def test_a_trusted_one_that_is_damaged_is_refused_in_a_line(entry, value, model, traces, tmp_path) -> None:
+    path = rewritten(record_of(model, "recorded_rows"), tmp_path / "r", {entry: value})
+    ran = etmem("report", traces["recorded_rows"], "--etrecord", path, "--trust-etrecord")
+    assert ran.code == 1
+    assert "Traceback" not in ran.err
+    assert "hint: " in ran.err
 
 
 def test_nothing_in_a_hostile_one_is_executed(model, traces, tmp_path) -> None:

@@ -126,6 +126,8 @@ class ProfileOptions:
     """Every allocation inside a phase records its native call stack, and each phase its Python one."""
     etrecord: Path | None = None
     """Gives source lines; None: the one beside the program, if there is one."""
+    trust_etrecord: bool = False
+    """Read it by ExecuTorch's own reader, which runs what stands in the file."""
     etdump: Path | None = None
     """Write an ETDump, from a second run, with the memory of the first."""
     etdump_allocations: bool = False

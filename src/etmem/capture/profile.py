@@ -22,6 +22,7 @@ from etmem.model.summary import Issue, Target
 from etmem.model.words import IssueCode, Severity
 
 if TYPE_CHECKING:
+    from etmem.capture.build import Toolchain
     from etmem.capture.cross import Cross
     from etmem.capture.executorch import ExecuTorch
     from etmem.capture.failures import RunnerError
@@ -53,12 +54,12 @@ def profile(options: ProfileOptions) -> Capture:
             found, runtime, issues = crossed.executorch, Runtime.NATIVE, []
         if runtime is Runtime.PYTHON:
             job = _for_python(job, found)
-        etdump.check(options, runtime, emulated=cpu is not None)
+        etdump.check(options, emulated=cpu is not None)
         text = scratch / "plan"
         text.write_bytes(os.fsencode(plan.encode(job.plan)))
         capture = _record(options, job, _session(options, job, found, runtime, issues, text, crossed))
         if options.etdump is not None and capture.exit_status == 0:
-            etdump.record(options, job, found, scratch)
+            etdump.record(options, job, _runner(options, job, found, runtime), scratch)
         return capture
 
 
@@ -98,9 +99,8 @@ def _session(
             if native:
                 raise
             issues.append(_no_hooks(error))
-    runner = (str(build.runner(found, options.progress, toolchain)),) if native else _python_command(job)
     return Session(
-        command=(*runner, str(text), PROGRESS),
+        command=(*_runner(options, job, found, runtime, toolchain), str(text), PROGRESS),
         shown_command=tuple(sys.argv),
         target=_target(options, job, found, runtime, crossed),
         agent=build.agent(options.progress, toolchain),
@@ -118,6 +118,16 @@ def _session(
         emulator=crossed.emulator if crossed else None,
         progress=options.progress,
     )
+
+
+def _runner(
+    options: ProfileOptions, job: Job, found: ExecuTorch, runtime: Runtime, toolchain: Toolchain | None = None
+) -> tuple[str, ...]:
+    """The command that carries out a plan: its file comes behind, then where it tells its progress."""
+    if runtime is Runtime.NATIVE:
+        return (str(build.runner(found, options.progress, toolchain)),)
+    modules = ",".join(job.python_modules)
+    return (sys.executable, "-m", "etmem.capture.python_runner", f"--import={modules}")
 
 
 def _target(options: ProfileOptions, job: Job, found: ExecuTorch, runtime: Runtime, crossed: Cross | None) -> Target:
@@ -183,11 +193,6 @@ def _for_python(job: Job, found: ExecuTorch) -> Job:
     # It has two loaders: a buffer, and mmap with mlock where that is allowed.
     mode = LoadMode.BUFFER if job.plan.load_mode is LoadMode.BUFFER else LoadMode.MLOCK
     return replace(job, plan=replace(job.plan, load_mode=mode))
-
-
-def _python_command(job: Job) -> tuple[str, ...]:
-    modules = ",".join(job.python_modules)
-    return (sys.executable, "-m", "etmem.capture.python_runner", f"--import={modules}")
 
 
 def _no_hooks(error: BuildError) -> Issue:

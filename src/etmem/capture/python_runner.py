@@ -63,6 +63,7 @@ class _Runner:
         self._path = Path(next(item.fields[0] for item in plan if item.name == "program"))
 
     def run(self) -> int:
+        """Carries out the plan; returns what the process ends with."""
         for item in self._all("library"):
             self._step(Exit.LIBRARY_FAILED, "library", item.fields[0], lambda path=item.fields[0]: ctypes.CDLL(path))
         program = self._load_program()
@@ -74,6 +75,8 @@ class _Runner:
                 Exit.METHOD_FAILED, "method_load", name, lambda name=name: program.load_method(name)
             )
         status = self._runs(methods)
+        for item in self._all("etdump"):
+            self._write_etdump(program, item.fields[0])
         for name in list(methods):
             self._tell(f"unload\t{name}")
             del methods[name]
@@ -86,7 +89,9 @@ class _Runner:
         for item in self._all("threads"):
             portable_lib._unsafe_reset_threadpool(int(item.fields[0]))  # noqa: SLF001 -- the only way
         buffer = any(item.fields[0] == "buffer" for item in self._all("loader"))
-        data = [("data_path", item.fields[0]) for item in self._all("data")]
+        more = [("data_path", item.fields[0]) for item in self._all("data")]
+        # Asked for only where it is wanted: with a tracer, delegates allocate for their timings.
+        more += [("enable_etdump", True) for _ in self._all("etdump")]
         self._tell(f"program_load\t{self._path}")
         source = self._path.read_bytes() if buffer else self._path
         load = Runtime.get().load_program
@@ -94,8 +99,12 @@ class _Runner:
             Exit.PROGRAM_FAILED,
             "program_load",
             str(self._path),
-            lambda: load(source, verification=Verification.Minimal, **dict(data)),
+            lambda: load(source, verification=Verification.Minimal, **dict(more)),
         )
+
+    def _write_etdump(self, program: Any, path: str) -> None:
+        """ExecuTorch says nothing where it was built without an event tracer: the file is then not there."""
+        self._step(Exit.OUTPUT_FAILED, "etdump", path, lambda: program.write_etdump_result_to_file(path, os.devnull))
 
     def _runs(self, methods: dict[str, Any]) -> int:
         _expect_inferences(sum(int(item.fields[1]) for item in self._all("run")))
@@ -161,13 +170,14 @@ class _Runner:
 
 
 class _Tell:
-    """Progress lines to the launcher's descriptor."""
+    """Progress lines to the launcher's descriptor; to nobody without one."""
 
-    def __init__(self, descriptor: int) -> None:
-        self._file = open(descriptor, "w", buffering=1)  # noqa: SIM115 -- for the process's life
+    def __init__(self, descriptor: int | None) -> None:
+        self._file = None if descriptor is None else os.fdopen(descriptor, "w", buffering=1)
 
     def __call__(self, line: str) -> None:
-        self._file.write(line + "\n")
+        if self._file is not None:
+            self._file.write(line + "\n")
 
 
 def _from_file(path: Path, offset: int, shape: Sequence[int], dtype: Any, dim_order: Sequence[int]) -> Any:
@@ -196,8 +206,8 @@ def _expect_inferences(count: int) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    modules, text, descriptor = arguments
-    tell = _Tell(int(descriptor))
+    modules, text, *descriptor = arguments
+    tell = _Tell(int(descriptor[0]) if descriptor else None)
     try:
         for module in filter(None, modules.removeprefix("--import=").split(",")):
             import_module(module)

@@ -1,4 +1,4 @@
-"""``--etrecord``, ``--etdump`` and ``--etdump-allocations``, and what is said of an ETDump that was written."""
+"""The options of ETRecord and ETDump, and what is said of an ETDump that was written."""
 
 from __future__ import annotations
 
@@ -14,16 +14,30 @@ from etmem.report.units import clean
 F = TypeVar("F", bound=Callable[..., Any])
 NEWEST_TESTED = "1.5.1"
 
-etrecord_option = click.option(
-    "--etrecord", metavar="FILE", type=PATH, help="Source lines from this ETRecord. [default: the one beside the model]"
-)
+
+def etrecord_options(function: F) -> F:
+    for option in (
+        click.option(
+            "--trust-etrecord",
+            is_flag=True,
+            help="Read it with ExecuTorch's own reader, which evaluates what stands in it: for one that you made.",
+        ),
+        click.option(
+            "--etrecord",
+            metavar="FILE",
+            type=PATH,
+            help="Source lines from this ETRecord. [default: the one beside the model]",
+        ),
+    ):
+        function = option(function)
+    return function
 
 
 def etdump_options(function: F) -> F:
     for option in (
         click.option("--etdump-allocations", is_flag=True, help="Allocation events in it too: not for ExecuTorch's."),
         click.option("--etdump", metavar="FILE", type=PATH, help="Write an ETDump with memory in it, by a second run."),
-        etrecord_option,
+        etrecord_options,
     ):
         function = option(function)
     return function

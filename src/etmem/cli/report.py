@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from etmem.cli.console import progress
-from etmem.cli.etdump import etrecord_option
+from etmem.cli.etdump import etrecord_options
 from etmem.cli.exports import export_options
 from etmem.cli.output import OutputOptions, output_options, present
 from etmem.cli.parameters import PATH
@@ -15,12 +15,13 @@ from etmem.cli.parameters import PATH
 
 @click.command(name="report")
 @click.argument("trace", metavar="TRACE", type=PATH)
-@etrecord_option
+@etrecord_options
 @output_options
 @export_options()
 def command(
     trace: Path,
     etrecord: Path | None,
+    trust_etrecord: bool,
     json: str | None,
     full: bool,
     exact: bool,
@@ -38,5 +39,5 @@ def command(
     from etmem.api import load
 
     with progress(f"reading {trace.name}", quiet=quiet):
-        profile = load(trace, etrecord=etrecord)
+        profile = load(trace, etrecord=etrecord, trust_etrecord=trust_etrecord)
     return present(profile, OutputOptions(json, full, exact, quiet, bundle=bundle, redact=redact))

@@ -11,8 +11,9 @@ from typing import IO, TYPE_CHECKING, Any
 
 from etmem.devtools.etdump import ETDump, parse_etdump, read_etdump
 from etmem.devtools.etdump_writing import to_bytes
-from etmem.devtools.etrecord import ETRecord, read_etrecord
+from etmem.devtools.etrecord import ETRecord
 from etmem.devtools.inspector_sources import attach
+from etmem.devtools.joining import open_record
 from etmem.devtools.memory_events import COLUMNS, INSTRUCTION, RUN, columns
 from etmem.devtools.pairing import CALLS, EXECUTE, LOAD, Inference, loads, pair
 from etmem.devtools.sources import with_sources
@@ -62,7 +63,7 @@ class MemoryInspector:
 
         if etdump_path is not None and etdump_data is not None:
             raise UsageError("etdump_path and etdump_data are both given")
-        record = read_etrecord(etrecord) if isinstance(etrecord, str | Path) else etrecord
+        record = open_record(etrecord, trust=trust_etrecord) if isinstance(etrecord, str | Path) else etrecord
         summary, self._context = analyze_trace(Path(trace))
         self.summary: Summary = with_sources(summary, record) if record is not None else summary
         given = _dump(self._context, etdump_path, etdump_data)

@@ -18,18 +18,27 @@ BESIDE = ("{stem}.etrecord", "{stem}.etrecord.bin", "etrecord.bin")
 """Names under which an ETRecord is found in the program's folder."""
 
 
-def with_record(summary: Summary, record: ETRecord | None) -> Summary:
-    """Source lines from the record given, else from one beside the program.
+def open_record(path: str | Path, *, trust: bool = False) -> ETRecord:
+    """``trust``: by ExecuTorch's own reader, which runs what the file says. Raises InputError, CaptureError."""
+    if trust:
+        from etmem.devtools.trusted_etrecord import read_trusted_etrecord
+
+        return read_trusted_etrecord(path)
+    return read_etrecord(path)
+
+
+def with_record(summary: Summary, given: str | Path | None, *, trust: bool = False) -> Summary:
+    """Source lines from the ETRecord given, else from one beside the program.
 
     Raises InputError where the one given is another program's. One that was only found is left out with an issue.
     """
-    if record is not None:
-        return with_sources(summary, record)
+    if given is not None:
+        return with_sources(summary, open_record(given, trust=trust))
     path = beside(summary)
     if path is None:
         return summary
     try:
-        return with_sources(summary, read_etrecord(path))
+        return with_sources(summary, open_record(path, trust=trust))
     except InputError as error:
         issue = Issue(
             IssueCode.ETRECORD_REFUSED,
