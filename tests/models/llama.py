@@ -17,18 +17,22 @@ KV_CACHE_BYTES = LAYERS * 2 * KV_HEADS * CONTEXT * HEAD_WIDTH * 4
 """float32 keys and values of all positions: they live in planned memory."""
 
 
-def llama() -> Any:
+def llama(**larger: int) -> Any:
+    """``larger``: fields of LlamaConfig to change, for benchmarks."""
     from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM
     from transformers.integrations.executorch import convert_and_export_with_cache
 
+    shape = {
+        "vocab_size": VOCABULARY,
+        "hidden_size": 256,
+        "intermediate_size": 688,
+        "num_hidden_layers": LAYERS,
+        "num_attention_heads": 8,
+        "num_key_value_heads": KV_HEADS,
+        "head_dim": HEAD_WIDTH,
+    }
     config = LlamaConfig(
-        vocab_size=VOCABULARY,
-        hidden_size=256,
-        intermediate_size=688,
-        num_hidden_layers=LAYERS,
-        num_attention_heads=8,
-        num_key_value_heads=KV_HEADS,
-        head_dim=HEAD_WIDTH,
+        **(shape | larger),
         max_position_embeddings=CONTEXT,
         attn_implementation="sdpa",
         tie_word_embeddings=False,

@@ -56,9 +56,31 @@ def test_compare_cpus_is_one_table(tmp_path: Path) -> None:
     buffers = next(line for line in lines if line.startswith("  operator buffers")).split()[2:]
     assert buffers[:2] == [f"{6 * indirection_bytes(tile):,}" for tile in (6, 5)]
     data = json.loads((tmp_path / "cpus.json").read_text())
-    assert data["schema"] == "etmem.cpus/1"
-    assert [entry["cpu"] for entry in data["cpus"]] == list(cpus)
+    assert data["schema"] == "etmem.targets/1"
+    assert [entry["labels"] for entry in data["targets"]] == [[cpu] for cpu in cpus]
     assert all((tmp_path / f"convs.{cpu}.etmem").is_file() for cpu in cpus)
+
+
+def test_presets_side_by_side(tmp_path: Path) -> None:
+    """GIVEN two methods of the same weights THEN Android's weight cache packs them once, on either CPU."""
+    ran = etmem(
+        *("profile", model_path("mlp_two_methods"), "--compare-cpus", "cortex-a76,host", "--preset", "wheel,android"),
+        *("--json", "targets.json"),
+        cwd=tmp_path,
+    )
+    assert ran.code == 0, ran.err
+    lines = ran.out.splitlines()
+    assert max(map(len, lines)) <= 80
+    columns = [("cortex-a76", "wheel"), ("cortex-a76", "android"), ("host", "wheel"), ("host", "android")]
+    assert [tuple(pair) for pair in zip(lines[1].split()[1:], lines[2].split(), strict=True)] == columns
+    packed = next(line for line in lines if line.startswith("  packed weights")).split()[2:]
+    phone = [int(size.replace(",", "")) for size in packed[:2]]
+    assert phone[0] == 2 * 4 * 16_788_200  # two methods of four layers, on NEON
+    assert phone[0] - phone[1] == pytest.approx(4 * 16_788_200, abs=40_000)
+    data = json.loads((tmp_path / "targets.json").read_text())
+    assert [tuple(entry["labels"]) for entry in data["targets"]] == columns
+    assert [entry["summary"]["target"]["preset"] for entry in data["targets"]] == [preset for _, preset in columns]
+    assert all((tmp_path / f"mlp_two_methods.{cpu}.{preset}.etmem").is_file() for cpu, preset in columns)
 
 
 @pytest.fixture(scope="module")
@@ -78,6 +100,11 @@ def foreign_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("convs", ("--cpu", "cortex-a53", "--runtime", "python"), 2, "the Python runtime runs on this machine's CPU"),
         ("convs", ("--compare-cpus", "cortex-a53,cortex-m0"), 2, "no CPU model 'cortex-m0'"),
         ("convs", ("--compare-cpus", "host", "--cpu", "host"), 2, "takes the place of"),
+        ("convs", ("--preset", "wheel,ios"), 2, "no preset 'ios'"),
+        ("convs", ("--preset", ","), 2, "no preset ','"),
+        ("convs", ("--preset", "wheel,android", "--html", "x.html"), 2, "--html is of one run"),
+        ("convs", ("--compare-cpus", "host", "--bundle", "x.zip"), 2, "--bundle is of one run"),
+        ("convs", ("--cycles", "2", "--html", "x.html"), 2, "--html is of one run"),
         ("unknown_backend", ("--cpu", "cortex-a53"), 1, "is in no ExecuTorch wheel for aarch64"),
     ],
 )

@@ -39,6 +39,12 @@ def _option(export: Export) -> Callable[[F], F]:
     return click.option(f"--{export.name}", metavar=metavar, help=export.help, expose_value=False, callback=remember)
 
 
+def wanted() -> tuple[str, ...]:
+    """Which were asked for."""
+    exports: list[tuple[str, str]] = click.get_current_context().meta.get(_META, [])
+    return tuple(name for name, _ in exports)
+
+
 def write_wanted(profile: Profile) -> bool:
     """Writes them; whether one of them took stdout."""
     exports: list[tuple[str, str]] = click.get_current_context().meta.get(_META, [])

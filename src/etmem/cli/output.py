@@ -12,8 +12,9 @@ import click
 from etmem.api import Profile
 from etmem.cli.console import text_width, write_error, write_file, write_report
 from etmem.cli.exits import FAILURE, OK, WRONG_FIGURE
-from etmem.cli.exports import write_wanted
+from etmem.cli.exports import wanted, write_wanted
 from etmem.cli.parameters import PATH, json_option
+from etmem.model.errors import UsageError
 from etmem.model.words import Severity
 from etmem.report.units import clean
 
@@ -49,6 +50,16 @@ def output_options(function: F) -> F:
     ):
         function = option(function)
     return function
+
+
+def of_one_run(options: OutputOptions, instead: str) -> None:
+    """Raises UsageError where something is asked for that a table of several runs does not have."""
+    asked = [*(f"--{name}" for name in wanted()), *(["--bundle"] if options.bundle is not None else [])]
+    if asked:
+        raise UsageError(
+            f"{asked[0]} is of one run, and {instead} asks for several",
+            "etmem report makes it from each trace that is kept.",
+        )
 
 
 def present(profile: Profile, options: OutputOptions, *, exit_status: int = 0) -> int:

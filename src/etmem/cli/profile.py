@@ -20,7 +20,7 @@ from etmem.capture.options import (
 from etmem.cli.console import progress, write_text
 from etmem.cli.etdump import etdump_note, etdump_options
 from etmem.cli.exports import export_options
-from etmem.cli.output import OutputOptions, output_options, present
+from etmem.cli.output import OutputOptions, of_one_run, output_options, present
 from etmem.cli.parameters import (
     PATH,
     choice,
@@ -79,10 +79,10 @@ def _list_cpus(context: click.Context, _parameter: click.Parameter, value: str |
 )
 @click.option(
     "--preset",
-    type=choice(Preset),
+    metavar="|".join(Preset) + "[,...]",
     default=Preset.WHEEL.value,
     show_default=True,
-    help="Backend defaults of this ExecuTorch build.",
+    help="Backend defaults of this ExecuTorch build; of several, one table.",
 )
 @click.option("--share-arenas", is_flag=True, help="Methods share their planned memory (share_memory_arenas).")
 @click.option(
@@ -125,6 +125,7 @@ def command(
     bundle: Path | None,
     redact: bool,
     compare_cpus: str | None,
+    preset: str,
     **given: Any,
 ) -> int:
     """Run a program in a clean process and say who owns every byte of load and inference.
@@ -138,33 +139,36 @@ def command(
               etmem profile mlp.pte --preset android --json mlp.json
               etmem profile mlp.pte --arch aarch64 --cpu cortex-a76
               etmem profile mlp.pte --compare-cpus cortex-a76,haswell,host
+              etmem profile mlp.pte --arch aarch64 --preset wheel,android
     """
     from etmem.api import from_capture
     from etmem.capture.profile import profile
+    from etmem.cli.side_by_side import compare, presets
 
-    with progress(f"profiling {model.name}", quiet=quiet or compare_cpus is not None) as step:
+    chosen = presets(preset)
+    shown = OutputOptions(json, full, exact, quiet, verbose, bundle, redact)
+    several = compare_cpus is not None or len(chosen) > 1
+    with progress(f"profiling {model.name}", quiet=quiet or several) as step:
         options = ProfileOptions(
             program=model,
             progress=step,
             load_mode=LoadMode(given.pop("load_mode")),
-            preset=Preset(given.pop("preset")),
+            preset=chosen[0],
             runtime=Runtime(given.pop("runtime")),
             **given,
         )
-        if compare_cpus is not None:
-            from etmem.cli.compare_cpus import compare
-
-            return compare(options, compare_cpus, OutputOptions(json, full, exact, quiet, verbose))
+        if several:
+            return compare(options, compare_cpus, chosen, shown)
+        if options.cycles > 1:
+            of_one_run(shown, "--cycles")
         captured = profile(options)
         step("reading the trace")
         if options.cycles > 1:
             from etmem.cli.cycles import present_cycles
 
-            return present_cycles(captured, options.cycles, OutputOptions(json, full, exact, quiet, verbose))
+            return present_cycles(captured, options.cycles, shown)
         result = from_capture(captured, options)
-    status = present(
-        result, OutputOptions(json, full, exact, quiet, verbose, bundle, redact), exit_status=captured.exit_status
-    )
+    status = present(result, shown, exit_status=captured.exit_status)
     if not quiet and json != "-":
         from etmem.cli.estimate import estimate_line
 
