@@ -6,6 +6,8 @@
 #include "recorder.h"
 #include "recording.h"
 #include "scopes.h"
+#include "stubs.h"
+#include "system.h"
 
 namespace etmem {
 namespace {
@@ -13,6 +15,7 @@ namespace {
 /* Clients keep heap ids for the process's life, over several traces. */
 struct HeapEntry {
   format::MetaHeap record;
+  const void* key;  // of the client that opened it
   HeapEntry* next;
 };
 SpinLock heap_lock;
@@ -43,29 +46,81 @@ class Entry : public Busy {
   }
 };
 
+constexpr uint64_t kMaxBytes = (uint64_t{1} << 48) - 1;
+
+/* A range that no memory has would make the trace unreadable: the call is recorded as misuse instead. */
+bool is_range(const void* address, size_t bytes, etmem_id what) {
+  const uint64_t start = reinterpret_cast<uint64_t>(address);
+  if (bytes <= kMaxBytes && start + bytes >= start) return true;
+  if (Entry entry; entry) recorder::misuse(format::kMisuseRange, what);
+  return false;
+}
+
 void claim(const void* address, size_t bytes, etmem_id owner, etmem_id category, etmem_id name) {
+  if (!is_range(address, bytes, name)) return;
   if (Entry entry; entry) {
     const format::MetaClaim record = {reinterpret_cast<uint64_t>(address), bytes, owner, category, name, t_state.scope};
     recorder::meta(format::kMetaClaim, record);
   }
 }
 
+/* With `heap_lock` held. */
+bool keep_heap(const format::MetaHeap& record, const void* key) {
+  HeapEntry* kept = arena::allocate_array<HeapEntry>(1);
+  if (kept == nullptr) return false;
+  *kept = {record, key, heap_list};
+  heap_list = kept;
+  return true;
+}
+
 etmem_id heap_register(etmem_id name, etmem_id owner, etmem_id category) {
   const uint32_t id = __atomic_add_fetch(&heaps, 1, __ATOMIC_RELAXED);
   Entry entry;
   if (!entry) return id;
-  const format::MetaHeap record = {id, name, owner, category, t_state.scope, 0};
-  if (HeapEntry* kept = arena::allocate_array<HeapEntry>(1)) {
+  const format::MetaHeap record = {id, name, owner, category, t_state.scope, format::kHostMemory};
+  {
     Guard guard(heap_lock);
-    *kept = {record, heap_list};
-    heap_list = kept;
+    keep_heap(record, nullptr);
   }
   recorder::meta(format::kMetaHeap, record);
   return id;
 }
 
+/* The heap that a client opened under a name, by its key or, wrongly, by another one. */
+const HeapEntry* find_opened(const void* key, etmem_id name, etmem_id owner, uint32_t kind) {
+  const HeapEntry* other = nullptr;
+  for (const HeapEntry* e = heap_list; e != nullptr; e = e->next) {
+    if (e->key == nullptr || e->record.name != name || e->record.owner != owner) continue;
+    if (e->record.memory_kind != kind) continue;
+    if (e->key == key) return e;
+    other = e;
+  }
+  return other;
+}
+
+etmem_id heap_open(const void* key, uint32_t kind, etmem_id name, etmem_id owner, etmem_id category) {
+  if (kind > format::kOtherDevice) kind = format::kOtherDevice;
+  Entry entry;
+  if (!entry) return 0;
+  format::MetaHeap record = {0, name, owner, category, t_state.scope, kind};
+  {
+    Guard guard(heap_lock);
+    const HeapEntry* opened = find_opened(key, name, owner, kind);
+    if (opened != nullptr) {
+      record.id = opened->record.id;
+      if (opened->key != key) recorder::misuse(format::kMisuseHeapTwice, name);
+      return record.id;
+    }
+    record.id = __atomic_add_fetch(&heaps, 1, __ATOMIC_RELAXED);
+    if (!keep_heap(record, key)) return 0;
+  }
+  recorder::meta(format::kMetaHeap, record);
+  return record.id;
+}
+
 void heap_alloc(etmem_id heap, const void* address, size_t bytes) {
-  if (heap != 0 && recorder::wanted()) recorder::event(format::kHeapAlloc, 0, address, bytes, heap);
+  if (heap == 0 || !recorder::wanted() || !is_range(address, bytes, 0)) return;
+  recorder::event(format::kHeapAlloc, 0, address, bytes, heap);
 }
 
 void heap_free(etmem_id heap, const void* address) {
@@ -112,6 +167,24 @@ uint64_t remaining_inferences() {
   if (n > 0) __atomic_store_n(&expected, n - 1, __ATOMIC_RELAXED);
   return n;
 }
+
+void counter(etmem_id name, uint32_t unit, int64_t value) {
+  if (unit > format::kUnitBytes) unit = format::kUnitNumber;
+  if (Entry entry; entry) {
+    const format::MetaCounter record = {name, unit, t_state.scope, 0, value, sys::now_ns()};
+    recorder::meta(format::kMetaCounter, record);
+  }
+}
+
+void label(const void* address, size_t bytes, etmem_id name) {
+  if (!is_range(address, bytes, name)) return;
+  if (Entry entry; entry) {
+    const format::MetaLabel record = {reinterpret_cast<uint64_t>(address), bytes, name, t_state.scope};
+    recorder::meta(format::kMetaLabel, record);
+  }
+}
+
+int take_runtime() { return stubs::take_runtime() ? 1 : 0; }
 
 uint32_t next_program() { return __atomic_add_fetch(&programs, 1, __ATOMIC_RELAXED); }
 
@@ -163,4 +236,8 @@ const etmem_api etmem_api_v1 = {
     etmem::remaining_inferences,
     etmem::arena::allocate,
     etmem::next_program,
+    etmem::heap_open,
+    etmem::counter,
+    etmem::label,
+    etmem::take_runtime,
 };

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "arena.h"
+#include "clients.h"
 #include "next.h"
 #include "state.h"
 
@@ -186,6 +187,7 @@ void patch_new_modules() {
   const unsigned long long now = adds();
   if (now == adds_seen) return;
   dl_iterate_phdr(visit, nullptr);
+  clients::tell();
   adds_seen = now;
 }
 

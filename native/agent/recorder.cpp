@@ -52,6 +52,7 @@ StringSlot* strings;
 uint32_t string_count;
 StackSlot* stacks;
 uint32_t stack_count;
+uint32_t misuses;
 
 uint64_t mix(uint64_t a, uint64_t b) {
   const __uint128_t product = static_cast<__uint128_t>(a ^ 0x9e3779b97f4a7c15u) * (b ^ 0xbf58476d1ce4e5b9u);
@@ -166,9 +167,15 @@ uint32_t string(const char* text, size_t length) {
   return id;
 }
 
+void misuse(format::MisuseKind kind, uint32_t name, uint32_t scope) {
+  if (__atomic_fetch_add(&misuses, 1, __ATOMIC_RELAXED) >= format::kMisuses) return;
+  meta(format::kMetaMisuse, format::MetaMisuse{kind, name, scope, t_state.tid});
+}
+
 /* Clients keep ids of strings across traces, so a new trace starts with all of them; nobody keeps those of stacks. */
 void begin_tables() {
   Busy busy;
+  misuses = 0;
   {
     Guard guard(meta_lock);
     meta_cursor = nullptr;

@@ -69,6 +69,9 @@ uint32_t string(const char* text);
 /* The id of the calling thread's stack, recorded once per distinct stack; 0 when it could not be taken. */
 uint32_t stack();
 
+/* A client's call that cannot be followed. */
+void misuse(format::MisuseKind kind, uint32_t name, uint32_t scope = 0);
+
 /* Prepares the side tables for a new trace. */
 void begin_tables();
 

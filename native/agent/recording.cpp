@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include "api.h"
+#include "clients.h"
 #include "observe.h"
 #include "recorder.h"
 #include "scopes.h"
@@ -80,11 +81,13 @@ bool start_recording(const char* path, const recording_options& options) {
   observe::options = {options.keep_rusage, options.dry, options.emulated};
   observe::begin_trace();
   scopes::all_stacks = options.all_stacks;
+  scopes::begin_trace();
   stubs::options = {options.hooks_path, options.builder, options.dry};
   stubs::api = &etmem_api_v1;
   *g_switch = ++traces;
   recorder::begin_tables();
   begin_clients();
+  clients::tell();
   note("trace.path", path, strlen(path));
   note_own_path();
   note_memlock();

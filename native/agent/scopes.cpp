@@ -14,6 +14,7 @@ bool all_stacks;
 namespace {
 
 uint32_t last_id;
+uint32_t older;  // the last id of earlier traces
 
 bool is_phase(uint32_t kind) { return kind >= format::kScopeProgramLoad && kind <= format::kScopeUnload; }
 
@@ -29,6 +30,10 @@ uint32_t enter(uint32_t kind, uint32_t name, int64_t a, int64_t b, uint32_t flag
   Busy busy;
   if (!busy.entered) {
     trace_file::count_drop();
+    return 0;
+  }
+  if (kind < format::kScopeProgramLoad || kind > format::kScopeProfiler) {
+    recorder::misuse(format::kMisuseScopeKind, name);
     return 0;
   }
   if (t_state.tid == 0) recorder::enter_thread(0, 0, 0, true);
@@ -51,6 +56,8 @@ uint32_t enter(uint32_t kind, uint32_t name, int64_t a, int64_t b, uint32_t flag
 }
 
 }  // namespace
+
+void begin_trace() { older = __atomic_load_n(&last_id, __ATOMIC_RELAXED); }
 
 uint32_t thread_storage() {
   static uint32_t scope, trace;
@@ -82,10 +89,14 @@ void end(uint32_t scope, bool failed) {
   if (!busy.entered) return;
   uint32_t at = t_state.depth;
   while (at > 0 && t_state.scopes[at - 1].id != scope) --at;
-  if (at == 0) return;  // begun on another thread, or ended already
+  if (at == 0) {  // begun on another thread, or ended already; those of an earlier trace end there
+    if (recording() && scope > older) recorder::misuse(format::kMisuseScopeEnd, 0, scope);
+    return;
+  }
   while (t_state.depth >= at) {
     const ScopeFrame frame = t_state.scopes[t_state.depth - 1];
     if (recording()) {
+      if (frame.id != scope) recorder::misuse(format::kMisuseScopeOpen, 0, frame.id);
       if (frame.flags & ETMEM_NOTICE_MODULES) observe::modules(frame.id);
       if (is_phase(frame.kind)) observe::rss(format::kRssPhaseEnd, frame.id);
       recorder::meta(format::kMetaScopeEnd, format::MetaScopeEnd{frame.id, failed ? 1u : 0u, sys::now_ns()});

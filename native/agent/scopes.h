@@ -8,6 +8,9 @@ namespace etmem::scopes {
 /* Every scope but the profiler's own records call stacks. */
 extern bool all_stacks;
 
+/* Scopes that are open now are an earlier trace's. */
+void begin_trace();
+
 /* Memory of a thread that the loader makes when it is first wanted (thread-local storage of a library opened at run
  * time). When that is depends on how a thread pool shares out its work, so it belongs to no phase. */
 uint32_t thread_storage();

@@ -63,6 +63,7 @@ struct Caller {
 SpinLock lock;  // of list heads only
 Runtime* runtimes;
 Caller* callers;
+bool taken;
 
 const void* base_of(const void* address) {
   Dl_info info;
@@ -219,7 +220,7 @@ void* choose_target(const Dl_info& caller, uint32_t stub) {
   }
   void* module = dlopen(caller.dli_fname, RTLD_NOLOAD | RTLD_LAZY);
   if (module == nullptr) module = dlopen(nullptr, RTLD_LAZY);  // the executable itself
-  if (!kIsDry[stub]) {
+  if (!kIsDry[stub] && !__atomic_load_n(&taken, __ATOMIC_ACQUIRE)) {
     Runtime* runtime = runtime_for(module);
     if (runtime != nullptr && runtime->target[stub] != nullptr) return runtime->target[stub];
   }
@@ -268,6 +269,13 @@ Caller* add_caller(uintptr_t address) {
 }
 
 }  // namespace
+
+bool take_runtime() {
+  Guard guard(lock);
+  if (runtimes == nullptr) __atomic_store_n(&taken, true, __ATOMIC_RELEASE);
+  return taken;
+}
+
 }  // namespace etmem::stubs
 
 /* Called by stubs.S with the arguments of the hooked call saved. Everything that is allocated while a hooks

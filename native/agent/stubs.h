@@ -13,4 +13,8 @@ struct Options {
 extern Options options;
 extern const etmem_api* api;
 
+/* The application traces its ExecuTorch itself: from now on the stubs lead to the originals. False when hooks were
+ * opened for one already, which then stay. */
+bool take_runtime();
+
 }  // namespace etmem::stubs

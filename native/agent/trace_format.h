@@ -1,4 +1,4 @@
-/* The trace file, version 1. docs/reference/trace-format.md is the prose of this header.
+/* The trace file, version 2. docs/reference/trace-format.md is the prose of this header.
  *
  *   page 0          Header
  *   page 1...       chunks of Header.chunk_bytes, each a ChunkHeader and its payload
@@ -15,7 +15,7 @@
 namespace etmem::format {
 
 constexpr char kMagic[8] = {'E', 'T', 'M', 'E', 'M', 'T', 'R', '\1'};
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;  // 2: heaps of devices, counters, labels, misuse
 constexpr uint32_t kHeaderBytes = 4096;
 constexpr uint32_t kChunkBytes = 64 * 1024;
 constexpr uint32_t kChunkMagic = 0x48435445;  // "ETCH"
@@ -129,6 +129,9 @@ enum MetaType : uint32_t {
   kMetaOwn = 17,
   kMetaModule = 18,
   kMetaPythonStack = 19,
+  kMetaCounter = 20,
+  kMetaLabel = 21,
+  kMetaMisuse = 22,
 };
 
 struct MetaHeader {
@@ -183,11 +186,12 @@ struct MetaClaim {
   uint32_t owner, category, name, scope;
 };
 
+enum MemoryKind : uint32_t { kHostMemory = 0, kGpuMemory = 1, kNpuMemory = 2, kDmaBuf = 3, kOtherDevice = 4 };
 /* A registered heap. For ExecuTorch's allocators: name "method_allocator" or "temp_allocator",
- * owner "executorch", category = name. */
+ * owner "executorch", category = name. Addresses of a heap whose memory is not the host's are its own. */
 struct MetaHeap {
   uint32_t id, name, owner, category;
-  uint32_t scope, reserved;
+  uint32_t scope, memory_kind;
 };
 
 struct MetaStack {
@@ -267,5 +271,32 @@ struct PythonFrame {
 struct MetaPythonStack {
   uint32_t scope, depth; /* depth PythonFrame follow */
 };
+
+enum CounterUnit : uint32_t { kUnitNumber = 0, kUnitBytes = 1 };
+/* A value of a named time series, which holds until the next one. */
+struct MetaCounter {
+  uint32_t name, unit, scope, reserved;
+  int64_t value;
+  uint64_t time_ns;
+};
+
+/* What a region of the block that is live at its stamp is called. */
+struct MetaLabel {
+  uint64_t address, bytes;
+  uint32_t name, scope;
+};
+
+enum MisuseKind : uint32_t {
+  kMisuseScopeEnd = 1,   // a scope was ended twice, or on another thread; scope = its id
+  kMisuseScopeOpen = 2,  // an enclosing scope was ended first; scope = the inner one's id
+  kMisuseHeapTwice = 3,  // a second heap of one name and owner; name = its name
+  kMisuseRange = 4,      // memory beyond the address space, or of 2^48 bytes and more; name = what of
+  kMisuseScopeKind = 5,  // a scope of a kind that there is not; name = its name
+};
+/* A call that a client should not have made, and that was not followed. At most kMisuses of them. */
+struct MetaMisuse {
+  uint32_t kind, name, scope, thread;
+};
+constexpr uint32_t kMisuses = 256;
 
 }  // namespace etmem::format

@@ -6,7 +6,17 @@ from dataclasses import fields
 
 import numpy as np
 
-from etmem.trace.tables import Events, MapFlag, RssLabel, ScopeKind, SegmentType, Trace
+from etmem.trace.tables import (
+    CounterUnit,
+    Events,
+    MapFlag,
+    MemoryKind,
+    MisuseKind,
+    RssLabel,
+    ScopeKind,
+    SegmentType,
+    Trace,
+)
 from etmem.trace.writer import TraceBuilder
 
 MIB = 1 << 20
@@ -48,6 +58,18 @@ def everything(chunk_bytes: int = 1024) -> TraceBuilder:
     b.thread_end(1001)
     b.scope_begin(ScopeKind.INFERENCE, "forward", 1)
     b.free(0x5000)
+    return b
+
+
+def everything_of_version_2(chunk_bytes: int = 1024) -> TraceBuilder:
+    b = everything(chunk_bytes)
+    frames = b.heap("frames", "delegate:Gpu", "workspace", memory=MemoryKind.GPU)
+    b.heap_alloc(frames, 0x10, 4096)
+    b.heap_free(frames, 0x10)
+    b.label(0x6000, 16, "table")
+    b.counter("fps", 30)
+    b.counter("driver", 1 << 40, CounterUnit.BYTES)
+    b.misuse(MisuseKind.SCOPE_END, scope=1)
     return b
 
 

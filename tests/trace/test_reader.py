@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from struct import Struct
 
@@ -13,9 +14,9 @@ from etmem.trace.events import StoredEvents, sort
 from etmem.trace.layout import Status
 from etmem.trace.passes import Passes
 from etmem.trace.reader import parse, read, walk
-from etmem.trace.tables import EventKind, RssLabel, ScopeKind, SegmentType, Trace
+from etmem.trace.tables import CounterUnit, EventKind, MemoryKind, MisuseKind, RssLabel, ScopeKind, SegmentType, Trace
 from etmem.trace.writer import TraceBuilder
-from tests.trace.sample import MIB, assert_same, columns, everything
+from tests.trace.sample import MIB, assert_same, columns, everything, everything_of_version_2
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -25,13 +26,36 @@ def trace() -> Trace:
     return everything().trace()
 
 
-def test_golden_file_of_version_1_is_what_the_writer_writes() -> None:
-    assert everything().to_bytes() == (GOLDEN / "v1.trace").read_bytes()
+def test_golden_file_is_what_the_writer_writes() -> None:
+    assert everything_of_version_2().to_bytes() == (GOLDEN / "v2.trace").read_bytes()
 
 
-@pytest.mark.parametrize("name", ["v1.trace", "v1.packed"])
-def test_golden_files_are_read(name: str, trace: Trace) -> None:
-    assert_same(read(GOLDEN / name), trace)
+@pytest.mark.parametrize("form", ["trace", "packed"])
+def test_golden_files_are_read(form: str, trace: Trace) -> None:
+    of_version_1 = replace(trace, header=replace(trace.header, version=1))
+    assert_same(read(GOLDEN / f"v1.{form}"), of_version_1)
+    assert_same(read(GOLDEN / f"v2.{form}"), everything_of_version_2().trace())
+
+
+def test_what_version_2_brought() -> None:
+    trace = everything_of_version_2().trace()
+    assert [(heap.name, heap.memory) for heap in trace.heaps.values()] == [
+        ("method_allocator", MemoryKind.HOST),
+        ("frames", MemoryKind.GPU),
+    ]
+    assert [(c.name, c.unit, c.value) for c in trace.counters] == [
+        ("fps", CounterUnit.NUMBER, 30),
+        ("driver", CounterUnit.BYTES, 1 << 40),
+    ]
+    assert [(label.address, label.bytes, label.name) for label in trace.labels] == [(0x6000, 16, "table")]
+    assert [(m.kind, m.scope) for m in trace.misuses] == [(MisuseKind.SCOPE_END, 1)]
+
+
+def test_a_big_endian_recording_is_refused_in_its_own_words() -> None:
+    data = everything().to_bytes()
+    swapped = data[:8] + np.frombuffer(data[8:40], "<u4").astype(">u4").tobytes() + data[40:]
+    with pytest.raises(TraceError, match="big-endian"):
+        parse(swapped)
 
 
 def test_scopes_nest_and_know_their_times(trace: Trace) -> None:

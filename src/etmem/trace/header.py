@@ -85,11 +85,13 @@ def _check_identity(values: dict[str, Any]) -> None:
         raise TraceError("recording never began", "the process ended while it was starting: see its log")
     if values["magic"] != layout.MAGIC:
         raise TraceError("not an etmem trace", HINT)
+    if values["byte_order"] == layout.SWAPPED_BYTE_ORDER:
+        raise TraceError("recorded on a big-endian device", "etmem reads what little-endian ones record")
     if values["byte_order"] != layout.BYTE_ORDER:
-        raise damaged("its byte order is not little-endian")
-    if values["version"] != layout.VERSION:
+        raise damaged("its byte order is neither little-endian nor big-endian")
+    if values["version"] not in layout.VERSIONS:
         raise TraceError(
-            f"version {values['version']} of the trace format; this etmem reads version {layout.VERSION}",
+            f"version {values['version']} of the trace format; this etmem reads up to version {layout.VERSION}",
             "read it with the etmem that wrote it, or a newer one",
         )
 

@@ -8,11 +8,14 @@ from struct import Struct
 import numpy as np
 
 MAGIC = b"ETMEMTR\1"
-VERSION = 1
+VERSION = 2
+VERSIONS = (1, 2)
+"""Those that are read. 2 has heaps of devices, counters, labels and misuse."""
 HEADER_BYTES = 4096
 CHUNK_BYTES = 64 * 1024
 CHUNK_MAGIC = 0x48435445
 BYTE_ORDER = 0x01020304
+SWAPPED_BYTE_ORDER = 0x04030201
 
 HEADER = Struct("<8s8I16s6Q2I")
 CHUNK = Struct("<4I2Q4Q")
@@ -74,6 +77,9 @@ class MetaType(IntEnum):
     OWN = 17
     MODULE = 18
     PYTHON_STACK = 19
+    COUNTER = 20
+    LABEL = 21
+    MISUSE = 22
 
 
 STRING = Struct("<2I")
@@ -95,6 +101,9 @@ OWN = Struct("<2Q2I")
 MODULE = Struct("<2Q4I")
 PYTHON_STACK = Struct("<2I")
 PYTHON_FRAME = Struct("<4I")
+COUNTER = Struct("<4IqQ")
+LABEL = Struct("<2Q2I")
+MISUSE = Struct("<4I")
 
 SNAPSHOT_READ = 1 | 2
 """SnapshotFlags that say that the pages were read."""

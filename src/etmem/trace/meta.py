@@ -33,6 +33,9 @@ FIXED: dict[MetaType, Struct] = {
     MetaType.OWN: layout.OWN,
     MetaType.MODULE: layout.MODULE,
     MetaType.PYTHON_STACK: layout.PYTHON_STACK,
+    MetaType.COUNTER: layout.COUNTER,
+    MetaType.LABEL: layout.LABEL,
+    MetaType.MISUSE: layout.MISUSE,
 }
 
 _TAIL_COUNT = {

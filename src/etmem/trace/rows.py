@@ -13,10 +13,16 @@ from etmem.trace.meta import Entries, Entry, damaged
 from etmem.trace.tables import (
     U64,
     Claim,
+    CounterUnit,
+    CounterValue,
     Events,
     FileMap,
     Header,
     Heap,
+    Label,
+    MemoryKind,
+    Misuse,
+    MisuseKind,
     ModuleRecord,
     OwnMapping,
     PythonFrame,
@@ -31,7 +37,7 @@ from etmem.trace.tables import (
     Trace,
 )
 
-E = TypeVar("E", RssLabel, ScopeKind, SegmentType)
+E = TypeVar("E", CounterUnit, MemoryKind, MisuseKind, RssLabel, ScopeKind, SegmentType)
 
 
 def is_whole(header: Header) -> bool:
@@ -76,6 +82,9 @@ class _Builder:
             modules=tuple(self._module(e) for e in self._ordered(MetaType.MODULE)),
             python_stacks=_unique("Python stack", (self._python(e) for e in self.entries[MetaType.PYTHON_STACK])),
             clock=self._clock(points),
+            counters=tuple(self._counter(e) for e in self._ordered(MetaType.COUNTER)),
+            labels=tuple(self._label(e) for e in self._ordered(MetaType.LABEL)),
+            misuses=tuple(self._misuse(e) for e in self._ordered(MetaType.MISUSE)),
         )
 
     # References.
@@ -169,9 +178,10 @@ class _Builder:
         return Claim(entry.stamp, address, size, *names, self._scope(scope))
 
     def _heap(self, entry: Entry) -> Heap:
-        heap, name, owner, category, scope, _ = entry.fields
+        heap, name, owner, category, scope, memory = entry.fields
         names = (self._text(name), self._text(owner), self._text(category))
-        return Heap(heap, *names, self._scope(scope), entry.stamp)
+        kind = _member(MemoryKind, memory, "kind of memory")
+        return Heap(heap, *names, self._scope(scope), entry.stamp, kind)
 
     def _file_map(self, entry: Entry) -> FileMap:
         address, size, offset, path, _ = entry.fields
@@ -268,6 +278,21 @@ class _Builder:
         base, size, path, scope, build_id, _ = entry.fields
         _check_range("module", base, size)
         return ModuleRecord(entry.stamp, base, size, self._text(path), self._scope(scope), self._text(build_id))
+
+    def _counter(self, entry: Entry) -> CounterValue:
+        name, unit, scope, _, value, time_ns = entry.fields
+        kind = _member(CounterUnit, unit, "unit of a counter")
+        return CounterValue(entry.stamp, time_ns, self._text(name), kind, value, self._scope(scope))
+
+    def _label(self, entry: Entry) -> Label:
+        address, size, name, scope = entry.fields
+        _check_range("label", address, size)
+        return Label(entry.stamp, address, size, self._text(name), self._scope(scope))
+
+    def _misuse(self, entry: Entry) -> Misuse:
+        kind, name, scope, _ = entry.fields
+        # The scope of a call that was wrong may be none that there ever was.
+        return Misuse(_member(MisuseKind, kind, "kind of misuse"), self._text(name), scope)
 
     def _clock(self, points: list[tuple[int, int]]) -> U64:
         """Threads take stamp and time one after the other: a point that goes back in time is left out. So is

@@ -76,6 +76,29 @@ class SegmentType(IntEnum):
     NAMED = 16
 
 
+class MemoryKind(IntEnum):
+    """Where a heap's memory is."""
+
+    HOST = 0
+    GPU = 1
+    NPU = 2
+    DMA_BUF = 3
+    OTHER_DEVICE = 4
+
+
+class CounterUnit(IntEnum):
+    NUMBER = 0
+    BYTES = 1
+
+
+class MisuseKind(IntEnum):
+    SCOPE_END = 1
+    SCOPE_OPEN = 2
+    HEAP_TWICE = 3
+    RANGE = 4
+    SCOPE_KIND = 5
+
+
 class RssLabel(IntEnum):
     START = 1
     PHASE_BEGIN = 2
@@ -179,6 +202,8 @@ class Heap:
     category: str
     scope: int
     stamp: int
+    memory: MemoryKind = MemoryKind.HOST
+    """Addresses of a heap whose memory is not the host's are its own: nothing else lies there."""
 
 
 @dataclass(frozen=True)
@@ -259,6 +284,34 @@ class ModuleRecord:
 
 
 @dataclass(frozen=True)
+class CounterValue:
+    stamp: int
+    time_ns: int
+    name: str
+    unit: CounterUnit
+    value: int
+    scope: int
+
+
+@dataclass(frozen=True)
+class Label:
+    stamp: int
+    address: int
+    bytes: int
+    name: str
+    scope: int
+
+
+@dataclass(frozen=True)
+class Misuse:
+    """A call of the C ABI that was not followed."""
+
+    kind: MisuseKind
+    name: str
+    scope: int
+
+
+@dataclass(frozen=True)
 class PythonFrame:
     function: str
     file: str
@@ -287,6 +340,9 @@ class Trace:
     """By phase scope: the Python frames that led to it, innermost first. Recorded with ``stacks``."""
     clock: U64
     """Points of the stamp-to-time line, shape (n, 2): stamp, time_ns; increasing in both."""
+    counters: tuple[CounterValue, ...] = ()
+    labels: tuple[Label, ...] = ()
+    misuses: tuple[Misuse, ...] = ()
 
     def note(self, key: str) -> str | None:
         """The last note under a key."""

@@ -9,7 +9,7 @@ from struct import Struct
 from etmem.trace import layout
 from etmem.trace.layout import MetaType
 from etmem.trace.recording import Recording
-from etmem.trace.tables import EventKind, MapFlag, RssLabel, ScopeKind, SegmentType
+from etmem.trace.tables import CounterUnit, EventKind, MapFlag, MemoryKind, MisuseKind, RssLabel, ScopeKind, SegmentType
 
 
 class TraceBuilder(Recording):
@@ -130,11 +130,19 @@ class TraceBuilder(Recording):
         """``end`` is the program break afterwards, ``growth`` the bytes added (negative when it shrank)."""
         return self._event(EventKind.BREAK, end, growth & layout.SIZE_MASK, 0, scope)
 
-    def heap(self, name: str, owner: str = "", category: str = "", *, scope: int | None = None) -> int:
+    def heap(
+        self,
+        name: str,
+        owner: str = "",
+        category: str = "",
+        *,
+        memory: MemoryKind = MemoryKind.HOST,
+        scope: int | None = None,
+    ) -> int:
         """Registers a heap and returns its id."""
         heap = self._next("heap")
         names = (self.string(name), self.string(owner), self.string(category))
-        self._meta(MetaType.HEAP, layout.HEAP, heap, *names, self._scope(scope, None), 0)
+        self._meta(MetaType.HEAP, layout.HEAP, heap, *names, self._scope(scope, None), memory)
         return heap
 
     def heap_alloc(self, heap: int, address: int, size: int, *, scope: int | None = None) -> int:
@@ -160,6 +168,16 @@ class TraceBuilder(Recording):
     ) -> int:
         names = (self.string(owner), self.string(category), self.string(name))
         return self._meta(MetaType.CLAIM, layout.CLAIM, address, size, *names, self._scope(scope, None))
+
+    def label(self, address: int, size: int, name: str, *, scope: int | None = None) -> int:
+        return self._meta(MetaType.LABEL, layout.LABEL, address, size, self.string(name), self._scope(scope, None))
+
+    def counter(self, name: str, value: int, unit: CounterUnit = CounterUnit.NUMBER) -> int:
+        fields = (self.string(name), unit, self._scope(None, None), 0, value)
+        return self._meta(MetaType.COUNTER, layout.COUNTER, *fields, time=True)
+
+    def misuse(self, kind: MisuseKind, name: str = "", scope: int = 0) -> int:
+        return self._meta(MetaType.MISUSE, layout.MISUSE, kind, self.string(name), scope, self._thread)
 
     def segment(
         self,
