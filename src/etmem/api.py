@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from enum import Enum
 from pathlib import Path
@@ -40,6 +40,8 @@ class Profile:
     trace_path: Path
     log_path: Path | None = None
     """ExecuTorch's own log, where the capture kept it."""
+    describe: tuple[Path, ...] = ()
+    """Descriptions of delegates that it was read with, over those that are known."""
 
     def text(self, *, full: bool = False, bytes_exact: bool = False, width: int = 80) -> str:
         """The report as text; ``full`` is what ``etmem profile --full`` prints."""
@@ -64,7 +66,7 @@ class Profile:
         if name not in BY_NAME:
             raise UsageError(f"no such report: {name!r}", f"there are {', '.join(BY_NAME)}")
         # Its own summary: that has the source lines that an ETRecord gave it.
-        write(name, replace(view(self.trace_path), summary=self.summary), Path(path))
+        write(name, replace(view(self.trace_path, describe=self.describe), summary=self.summary), Path(path))
 
     def __str__(self) -> str:
         return self.text()
@@ -88,17 +90,25 @@ def profile(model: str | Path, **options: object) -> Profile:
     return from_capture(capture_profile(chosen), chosen)
 
 
-def load(trace: str | Path, *, etrecord: str | Path | None = None, trust_etrecord: bool = False) -> Profile:
+def load(
+    trace: str | Path,
+    *,
+    etrecord: str | Path | None = None,
+    trust_etrecord: bool = False,
+    describe: str | Path | Iterable[str | Path] = (),
+) -> Profile:
     """Read a trace that ``etmem profile`` or ``etmem run`` wrote. Raises TraceError.
 
     Source lines come from ``etrecord``, else from an ETRecord beside the program. Raises InputError for one that
     is given and is another program's. ``trust_etrecord`` reads it by ExecuTorch's own reader, which runs what stands
-    in the file.
+    in the file. ``describe`` are descriptions of delegates, over those that are known.
     """
     from etmem.devtools.joining import with_record
 
     path = Path(trace)
-    return Profile(with_record(summarize_trace(path), etrecord, trust=trust_etrecord), path)
+    described = tuple(Path(str(item)) for item in _several(describe))
+    summary = with_record(summarize_trace(path, described), etrecord, trust=trust_etrecord)
+    return Profile(summary, path, describe=described)
 
 
 def from_capture(capture: Capture, options: ProfileOptions | None = None) -> Profile:
@@ -109,7 +119,7 @@ def from_capture(capture: Capture, options: ProfileOptions | None = None) -> Pro
     summary = with_record(summarize_capture(capture), record, trust=trust)
     if options is not None and options.etdump is not None and capture.exit_status == 0:
         add_memory(options.etdump, capture.trace_path, allocations=options.etdump_allocations)
-    return Profile(summary, capture.trace_path, capture.log_path)
+    return Profile(summary, capture.trace_path, capture.log_path, capture.describe)
 
 
 def summarize_capture(capture: Capture) -> Summary:
@@ -119,29 +129,29 @@ def summarize_capture(capture: Capture) -> Summary:
     metadata = CaptureMetadata(
         capture.target, capture.environment, tuple(str(path) for path in capture.programs), capture.issues
     )
-    return _summarize(read(capture.trace_path), metadata)
+    return _summarize(read(capture.trace_path), metadata, capture.describe)
 
 
-def summarize_trace(path: Path) -> Summary:
+def summarize_trace(path: Path, describe: Sequence[Path] = ()) -> Summary:
     """The summary of a trace by what stands in it alone."""
-    return _summarize(*_read_trace(path))
+    return _summarize(*_read_trace(path), describe)
 
 
-def analyze_trace(path: Path) -> tuple[Summary, Context]:
+def analyze_trace(path: Path, describe: Sequence[Path] = ()) -> tuple[Summary, Context]:
     """The summary of a trace and the account that it was made from, which still knows every block."""
     from etmem.analysis.findings import findings
     from etmem.analysis.summarize import summary
 
-    context = _context(*_read_trace(path))
+    context = _context(*_read_trace(path), describe)
     return summary(context, findings), context
 
 
-def view(trace: str | Path) -> View:
+def view(trace: str | Path, *, describe: Sequence[Path] = ()) -> View:
     """A trace opened for the reports that show more than its summary. Raises TraceError."""
     from etmem.report.view import View
 
     path = Path(trace)
-    return View(*analyze_trace(path), path)
+    return View(*analyze_trace(path, describe), path)
 
 
 def _read_trace(path: Path) -> tuple[Trace, CaptureMetadata]:
@@ -153,14 +163,14 @@ def _read_trace(path: Path) -> tuple[Trace, CaptureMetadata]:
     return trace, with_exit_status(metadata, trace.note(EXIT_STATUS_NOTE))
 
 
-def _summarize(trace: Trace, metadata: CaptureMetadata) -> Summary:
+def _summarize(trace: Trace, metadata: CaptureMetadata, describe: Sequence[Path]) -> Summary:
     from etmem.analysis.findings import findings
     from etmem.analysis.summarize import summary
 
-    return summary(_context(trace, metadata), findings)
+    return summary(_context(trace, metadata, describe), findings)
 
 
-def _context(trace: Trace, metadata: CaptureMetadata) -> Context:
+def _context(trace: Trace, metadata: CaptureMetadata, describe: Sequence[Path]) -> Context:
     from etmem.analysis.options import SummaryOptions
     from etmem.analysis.summarize import account, context
     from etmem.delegates import descriptions
@@ -172,7 +182,7 @@ def _context(trace: Trace, metadata: CaptureMetadata) -> Context:
         dry=metadata.target.dry or bool(metadata.environment.emulator),
         issues=metadata.issues,
     )
-    return context(account(trace, options, descriptions(), _programs(trace, metadata)))
+    return context(account(trace, options, descriptions(describe), _programs(trace, metadata)))
 
 
 def _programs(trace: Trace, metadata: CaptureMetadata) -> dict[str, Program]:
@@ -279,6 +289,7 @@ _CONVERT: dict[str, Callable[[object], object]] = {
     "inputs": _paths,
     "data": _paths,
     "libraries": _paths,
+    "describe": _paths,
     "shapes": _shapes,
     "backend_options": _backend_options,
     "output": _path,

@@ -37,6 +37,10 @@ category = "packed_weights"
 
 [dry]
 reason = "it only allocates"
+
+[tested]
+by = "run"
+what = "this test"
 """
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+import subprocess
 from pathlib import Path
 
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from etmem.delegates import descriptions, parse, stack_backends
+from etmem.delegates import Evidence, descriptions, parse, stack_backends
 from etmem.delegates.description import FUNCTION_GROUPS
 from etmem.delegates.indirection import Indirection, indirection
 from etmem.model.errors import InputError
@@ -26,6 +27,9 @@ symbol = 'f'
 category = "workspace"
 [dry]
 reason = "no"
+[tested]
+by = "run"
+what = "this test"
 """
 
 STACKS = [
@@ -102,7 +106,7 @@ def test_the_dry_symbol_is_one_that_the_wheel_exports():
 
 
 def test_which_backends_record_stacks():
-    assert stack_backends() == ("XnnpackBackend",)
+    assert set(descriptions()) - set(stack_backends()) == {"OpenvinoBackend", "EthosUBackend"}
     assert descriptions()["OpenvinoBackend"].category(["anything"], "malloc") is Category.METADATA
 
 
@@ -153,9 +157,17 @@ def test_the_form_of_a_description():
         ("'f'", "'(f'", "b.toml: rules[0]: '(f' is not a regular expression"),
         ('"workspace"', '"workspaces"', "b.toml: rules[0]: category has to be one of"),
         ("symbol = 'f'", "symbol = 'f'\nfunctions = ['sbrk']", "rules[0]: functions has to be one of"),
-        ("symbol = 'f'", "symbol = 'f'\nsymbols = 'g'", "b.toml: rules[0]: unknown field 'symbols'"),
+        ("symbol = 'f'", "symbol = 'f'\nsymbols = 'g'", "b.toml: rules[0]: unknown key 'symbols'"),
         ("symbol = 'f'", "symbol = 'f'\nobject = 3", "rules[0]: object has to be a string"),
         ('reason = "no"', "", "b.toml: dry: reason is missing"),
+        ('"workspace"', '"planned_memory"', "b.toml: rules[0]: category has to be one of original_weights"),
+        ("symbol = 'f'", "symbol = 'f'\nobject = 'cache'", "b.toml: rules[0]: no [[shares]] has the object 'cache'"),
+        ('reason = "no"', 'reason = "no"\nsymbol = "f(int)"', "b.toml: dry: symbol has to be the name of a function"),
+        ('threads = "own"', 'threads = "own"\nestimate = "a.b"', "b.toml: estimate has to be package.module:function"),
+        ('threads = "own"', 'threads = "own"\nlibraries = ["*.so"]', "b.toml: '*.so' is not a regular expression"),
+        ('threads = "own"', 'threads = "own"\nlibraries = "a.so"', "b.toml: libraries has to be a list of strings"),
+        ('by = "run"', 'by = "hearsay"', "b.toml: tested: by has to be one of run, reading"),
+        ('by = "run"', 'by = "reading"', "b.toml: tested: sources has to be the files and functions that were read"),
         ("[dry]", "[tiles]\navx2 = 0\n[dry]", "b.toml: tiles has to be a table of positive numbers"),
     ],
 )
@@ -165,3 +177,96 @@ def test_errors_name_the_file_and_the_field(old, new, words):
         parse(FORM.replace(old, new, 1), "b.toml")
     assert words in caught.value.message
     assert caught.value.hint
+
+
+DECLARED = """
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+#define HERE __attribute__((noinline, used))
+namespace executorch::backends::qnn {
+struct TensorWrapper { int AllocateDataBuffer(); };
+HERE int TensorWrapper::AllocateDataBuffer() { return 0; }
+struct SharedBuffer { void* AllocMem(size_t, size_t); };
+HERE void* SharedBuffer::AllocMem(size_t, size_t) { return nullptr; }
+struct QnnContext { int Configure(); };
+HERE int QnnContext::Configure() { return 0; }
+}
+namespace vkcompute {
+namespace vkapi { enum class ScalarType : signed char {}; enum class CopyDirection : unsigned char {}; }
+using ValueRef = int;
+struct ComputeGraph {
+  ValueRef add_staging(vkapi::ScalarType, size_t, vkapi::CopyDirection);
+  void prepack();
+};
+HERE ValueRef ComputeGraph::add_staging(vkapi::ScalarType, size_t, vkapi::CopyDirection) { return 0; }
+HERE void ComputeGraph::prepack() {}
+struct PrepackNode { int create_staging_buffer(ComputeGraph*); void encode(ComputeGraph*); };
+HERE int PrepackNode::create_staging_buffer(ComputeGraph*) { return 0; }
+HERE void PrepackNode::encode(ComputeGraph*) {}
+struct SharedObject { void allocate(ComputeGraph*); };
+HERE void SharedObject::allocate(ComputeGraph*) {}
+}
+namespace executorch::backends::neuron {
+struct BufferAllocator { void* Allocate(size_t); };
+HERE void* BufferAllocator::Allocate(size_t) { return nullptr; }
+struct NeuronExecutor { int LoadFromCompiledNetwork(const void*, size_t, int, int, std::string&); };
+HERE int NeuronExecutor::LoadFromCompiledNetwork(const void*, size_t, int, int, std::string&) { return 0; }
+}
+namespace executorch::backends::mps::delegate {
+struct Tensor;
+struct MPSExecutor {
+  int initDataBuffers();
+  int updateDataBuffers(std::vector<const Tensor*>&, std::vector<const Tensor*>&);
+};
+HERE int MPSExecutor::initDataBuffers() { return 0; }
+HERE int MPSExecutor::updateDataBuffers(std::vector<const Tensor*>&, std::vector<const Tensor*>&) { return 0; }
+struct MPSGraphBuilder { int compileModel(); };
+HERE int MPSGraphBuilder::compileModel() { return 0; }
+}
+namespace inmemoryfs {
+struct MemoryBuffer;
+struct InMemoryFileSystem { static void make_from_buffer(const std::shared_ptr<MemoryBuffer>&); };
+HERE void InMemoryFileSystem::make_from_buffer(const std::shared_ptr<MemoryBuffer>&) {}
+}
+namespace { HERE void* make_ml_multi_array(const std::vector<size_t>&) { return nullptr; } }
+extern "C" HERE int AOTInductorModelContainerCreateWithDevice(void**, size_t, const char*, const char*) { return 0; }
+extern "C" HERE int AOTInductorModelUpdateConstantsFromBlob(void*, const unsigned char*) { return 0; }
+"""
+"""The functions that the descriptions by reading name, with the namespaces and parameters of their declarations."""
+
+
+def test_rules_by_reading_match_the_names_that_a_compiler_gives_their_functions(tmp_path):
+    source, compiled = tmp_path / "declared.cpp", tmp_path / "declared.o"
+    source.write_text(DECLARED)
+    subprocess.run(["g++", "-std=c++17", "-w", "-c", source, "-o", compiled], check=True)
+    with compiled.open("rb") as file:
+        names = {symbol.name for symbol in ELFFile(file).get_section_by_name(".symtab").iter_symbols()}
+    for backend, description in descriptions().items():
+        if description.tested.by is not Evidence.READING:
+            continue
+        for rule in description.rules:
+            if not rule.symbol.pattern.startswith("["):  # of Objective-C, whose methods' names are as they are written
+                assert any(rule.symbol.fullmatch(name) for name in names), (backend, rule.symbol.pattern)
+
+
+def test_the_innermost_function_of_vulkan_decides():
+    """Staging buffers of weights are made in the call that packs them, in the one that goes over all of them."""
+    vulkan = descriptions()["VulkanBackend"]
+    prepack, encode = "_ZN9vkcompute12ComputeGraph7prepackEv", "_ZN9vkcompute11PrepackNode6encodeEPNS_12ComputeGraphE"
+    staging = "_ZN9vkcompute11PrepackNode21create_staging_bufferEPNS_12ComputeGraphE"
+    assert vulkan.category([staging, encode, prepack], "mmap") is Category.WORKSPACE
+    assert vulkan.category([encode, prepack], "mmap") is Category.PACKED_WEIGHTS
+    assert vulkan.category([prepack], "mmap") is Category.WORKSPACE
+    assert vulkan.category([prepack], "malloc") is Category.METADATA
+
+
+def test_every_description_says_what_it_rests_on():
+    by_run = {name for name, found in descriptions().items() if found.tested.by is Evidence.RUN}
+    assert by_run == {"XnnpackBackend", "OpenvinoBackend"}
+    for name, found in descriptions().items():
+        assert found.tested.what, name
+        assert found.dry.reason, name
+        sources = found.tested.sources
+        assert all(source.startswith("backends/") and ": " in source for source in sources), name

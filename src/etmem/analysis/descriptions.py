@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
 
+from etmem.delegates.description import Description as Full
 from etmem.model.words import Category
+
+if TYPE_CHECKING:
+    from etmem.analysis.scopes import Instance
 
 
 class Description(Protocol):
@@ -27,6 +31,15 @@ class Description(Protocol):
 
 Descriptions = Mapping[str, Description]
 """By backend id."""
+
+
+def described(instances: Iterable[Instance], descriptions: Descriptions) -> Iterator[tuple[str, Full]]:
+    """The backends that were used, each with all that is known about it."""
+    for backend in sorted({instance.backend for instance in instances}):
+        found = descriptions.get(backend)
+        if isinstance(found, Full):
+            yield backend, found
+
 
 ALLOCATION_FUNCTIONS = (
     "malloc",

@@ -7,8 +7,11 @@ from collections.abc import Iterator
 from pathlib import PurePath
 
 from etmem.analysis.context import Account
+from etmem.analysis.descriptions import described
+from etmem.delegates.description import Evidence
 from etmem.model.summary import Issue
 from etmem.model.words import IssueCode, PhaseKind, Severity
+from etmem.trace.tables import DelegateStage
 
 NOTE_PREFIX = "issue."
 """What the agent and the hooks note under this and a code becomes that issue; the note is its text."""
@@ -39,7 +42,7 @@ def issues(account: Account) -> tuple[Issue, ...]:
     Where the capture has an issue of a code, it knows more about it than the trace does.
     """
     checks = (
-        *(_noted, _recording, _process, _phases, _hooks, _threads, _descriptions),
+        *(_noted, _recording, _process, _phases, _hooks, _threads, _descriptions, _dry),
         *(_allocator, _snapshots, _high_water, _memlock),
     )
     found = list(account.options.issues)
@@ -163,6 +166,24 @@ def _threads(account: Account) -> Iterator[Issue]:
         )
 
 
+def _dry(account: Account) -> Iterator[Issue]:
+    """A delegate whose answer was never asked for has computed."""
+    if not account.options.target.dry:
+        return
+    reached = {value for key, value in account.trace.notes if key == "dry.symbol"}
+    for backend, description in described(account.instances, account.descriptions):
+        ran = any(account.scopes_of(one, DelegateStage.EXECUTE) for one in account.instances if one.backend == backend)
+        symbol = description.dry.symbol
+        if ran and symbol is not None and symbol not in reached:
+            yield Issue(
+                IssueCode.DRY_UNSUPPORTED,
+                Severity.WARNING,
+                f"{backend} computed: {symbol}, which a dry run answers, was not called from another library",
+                "Its bytes are those of a real run.",
+                {"backend": backend, "symbol": symbol},
+            )
+
+
 def _descriptions(account: Account) -> Iterator[Issue]:
     for backend in sorted({instance.backend for instance in account.instances} - set(account.descriptions)):
         yield Issue(
@@ -172,6 +193,15 @@ def _descriptions(account: Account) -> Iterator[Issue]:
             "its owner, instance and totals are right; only categories are missing",
             {"backend": backend},
         )
+    for backend, description in described(account.instances, account.descriptions):
+        if description.tested.by is Evidence.READING:
+            yield Issue(
+                IssueCode.DESCRIPTION_BY_READING,
+                Severity.INFO,
+                f"categories of {backend} are by reading: {description.tested.what}",
+                "owner, instance and totals are counted; --describe FILE corrects a category",
+                {"backend": backend, "sources": list(description.tested.sources)},
+            )
     for path in sorted(account.symbolizer.unreadable):
         yield Issue(
             IssueCode.NO_DELEGATE_DESCRIPTION,

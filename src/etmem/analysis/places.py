@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from etmem.analysis.context import Account
+from etmem.analysis.descriptions import described
 from etmem.analysis.lookup import I64
 from etmem.analysis.modules import Vma
 from etmem.model.words import PROFILER
@@ -88,13 +89,17 @@ def _program_paths(account: Account) -> frozenset[str]:
 
 
 def _delegate_modules(account: Account) -> dict[str, str]:
-    """Modules by path that appeared in a delegate's scope, with its backend."""
+    """Modules by path, with the backend in whose scope they appeared, or whose description names them."""
     table = account.table
     found: dict[str, str] = {}
     for module in account.trace.modules:
         holder = int(table.delegate[module.scope]) if module.scope < len(table.delegate) else 0
         if holder:
             found.setdefault(module.path, table.scopes[holder].name)
+    for backend, description in described(account.instances, account.descriptions):
+        for module in account.trace.modules:
+            if description.owns_library(module.path):
+                found.setdefault(module.path, backend)
     return found
 
 

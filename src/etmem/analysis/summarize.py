@@ -70,7 +70,7 @@ def account(
 ) -> Account:
     """Files every block that lives in or after the first phase under its owner."""
     table = scopes.resolve(trace.scopes)
-    threads = threads_.resolve(trace, table)
+    threads = threads_.resolve(trace, table, descriptions)
     everything = all_blocks(trace)[0]
     last_stamp = _last_stamp(trace, everything)
     since = window_begin(trace)

@@ -2,7 +2,7 @@
 
 ExecuTorch's pool belongs to nobody: its threads do what the thread whose inference (or method load) is
 running does, down to the delegate. Other threads that a delegate started are that delegate's for life, and
-so are the threads that those start.
+so are the threads that those start; unless its description says that they serve everybody, as the pool does.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from etmem.analysis.descriptions import Descriptions, described
 from etmem.analysis.modules import CodeMap, code_map, executorch_libraries, is_executorch
 from etmem.analysis.scopes import ScopeTable, innermost_at
+from etmem.delegates.description import ThreadRule
 from etmem.trace.tables import U32, U64, Scope, ScopeKind, Thread, Trace
 
 _RUNNING = (ScopeKind.METHOD_LOAD, ScopeKind.INFERENCE)
@@ -99,23 +101,31 @@ class Threads:
         return flags[phase]
 
 
-def resolve(trace: Trace, table: ScopeTable) -> Threads:
+def resolve(trace: Trace, table: ScopeTable, descriptions: Descriptions) -> Threads:
+    pooled = {name for name, found in described(table.instances, descriptions) if found.threads is ThreadRule.POOL}
     pool = _PoolTest(code_map(trace), trace)
     roles: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for thread in sorted(trace.threads, key=lambda thread: thread.begin_stamp):
-        roles[thread.tid].append((thread.begin_stamp, _role(thread, table, roles, pool)))
+        roles[thread.tid].append((thread.begin_stamp, _role(thread, table, roles, pool, pooled)))
     wanted = {tid: tuple(turns) for tid, turns in roles.items() if any(role for _, role in turns)}
     return Threads(table, wanted, _steps(table))
 
 
-def _role(thread: Thread, table: ScopeTable, roles: dict[int, list[tuple[int, int]]], pool: _PoolTest) -> int:
+def _role(
+    thread: Thread,
+    table: ScopeTable,
+    roles: dict[int, list[tuple[int, int]]],
+    pool: _PoolTest,
+    pooled: set[str],
+) -> int:
     if pool.is_pool(thread):
         return POOL
     scope = thread.scope if thread.scope < len(table.delegate) else 0
     if scope:
-        return int(table.delegate[scope])
+        holder = int(table.delegate[scope])
+        return POOL if holder and table.scopes[holder].name in pooled else holder
     parent = roles.get(thread.parent)
-    # What a pool thread starts is not the pool's.
+    # What a pool thread starts outside of any delegate is not the pool's.
     return max(parent[-1][1], 0) if parent else 0
 
 

@@ -10,7 +10,7 @@ import shutil
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 from etmem.capture import build, machine
 from etmem.capture.executorch import UNKNOWN_VERSION
@@ -20,11 +20,13 @@ from etmem.model.summary import Target
 from etmem.trace.tables import WINDOW_NOTE
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import TracebackType
 
     from etmem.api import Profile
     from etmem.model.summary import Summary
 
+_Paths: TypeAlias = "str | Path | Sequence[str | Path]"
 _STACKS_VARIABLE = "ETMEM_STACKS"
 
 
@@ -60,10 +62,11 @@ class Recording:
     ``etmem run``, which records the process already, and ``CaptureError`` where it cannot be written.
     """
 
-    def __init__(self, path: str | Path, *, stacks: bool = False) -> None:
-        """``stacks``: every allocation inside a phase records its native call stack."""
+    def __init__(self, path: str | Path, *, stacks: bool = False, describe: _Paths = ()) -> None:
+        """``stacks``: every allocation inside a phase records its native call stack; ``describe``: see ``load``."""
         self.path = Path(path)
         self._stacks = stacks
+        self._describe = tuple(Path(path) for path in ((describe,) if isinstance(describe, str | Path) else describe))
         self._profile: Profile | None = None
         self._agent: ctypes.CDLL | None = None
         self._begin_ns = 0
@@ -108,7 +111,7 @@ class Recording:
         if self._profile is None:
             from etmem.api import load
 
-            self._profile = load(self.path)
+            self._profile = load(self.path, describe=self._describe)
         return self._profile
 
     def summary(self) -> Summary:
@@ -128,7 +131,7 @@ class Recording:
     def _options(self) -> _Options:
         from etmem.delegates import stack_backends
 
-        backends = ",".join(stack_backends())
+        backends = ",".join(stack_backends(self._describe))
         os.environ[_STACKS_VARIABLE] = backends  # the hooks read it where they meet the first delegate
         metadata = CaptureMetadata(_target(), machine.environment((*sys.orig_argv,), os.environ), ())
         notes = notes_variable({CAPTURE_NOTE: encode(metadata)})
@@ -140,9 +143,9 @@ class Recording:
         )
 
 
-def trace(path: str | Path, *, stacks: bool = False) -> Recording:
+def trace(path: str | Path, *, stacks: bool = False, describe: _Paths = ()) -> Recording:
     """Record this process: ``with etmem.trace("run.etmem") as t: ...``, then ``t.summary()``."""
-    return Recording(path, stacks=stacks)
+    return Recording(path, stacks=stacks, describe=describe)
 
 
 def _check_writable(path: Path) -> None:

@@ -107,6 +107,20 @@ def hooks(library: Path, progress: Callable[[str], None] | None = None, toolchai
     return build(_for(_hooks_recipe(_native(), found, library), toolchain), progress)
 
 
+def generated(
+    name: str, source: str, progress: Callable[[str], None] | None = None, toolchain: Toolchain | None = None
+) -> Path:
+    """A shared library of one source text that may use ``etmem/etmem.h``. Raises ``BuildError``."""
+    folder = cache() / "generated" / hashlib.sha256(source.encode()).hexdigest()[:16]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "source.cpp").write_text(source)
+    except OSError as error:
+        raise _cache_error(error, folder) from error
+    flags = ("-fPIC", "-shared", "-fno-exceptions", "-fvisibility=hidden")
+    return build(_for(Recipe(name, folder, (_native() / "include",), flags, ("-ldl",)), toolchain), progress)
+
+
 def build(recipe: Recipe, progress: Callable[[str], None] | None = None) -> Path:
     """The recipe's result, from the cache or made now. Raises ``BuildError``."""
     if not recipe.sources():

@@ -20,6 +20,7 @@ from etmem.capture import build, cpus, cross, emulator, executorch, launch, pack
 from etmem.capture.arch import Arch
 from etmem.capture.executorch import ExecuTorch
 from etmem.capture.options import Progress, silent
+from etmem.delegates import Evidence, descriptions
 from etmem.model.errors import CaptureError, EtmemError
 
 MIB = 1024 * 1024
@@ -69,6 +70,7 @@ def _checks(prefix: Path | None, progress: Progress) -> Iterator[Check]:
         yield _openvino(found)
         for arch in arch_.ALL:
             yield _other_cpu(arch, found)
+    yield _descriptions()
     yield _high_water()
     yield _residency()
     yield _memlock()
@@ -175,6 +177,17 @@ def _openvino(found: ExecuTorch) -> Check:
         return Check(name, State.OK, "the openvino package of this Python; profile finds its library")
     hint = 'pip install "openvino>=2025.1,<2026", or set OPENVINO_LIB_PATH to libopenvino_c.so'
     return Check(name, State.LESS, "its library is not installed", hint)
+
+
+def _descriptions() -> Check:
+    """What is known of which delegate; an error where a package's or the environment's cannot be read."""
+    name = "delegates"
+    try:
+        known = descriptions()
+    except EtmemError as error:
+        return Check(name, State.LESS, error.message, error.hint)
+    by = {how: [backend for backend, found in known.items() if found.tested.by is how] for how in Evidence}
+    return Check(name, State.OK, "; ".join(f"by {how}: {', '.join(sorted(names))}" for how, names in by.items()))
 
 
 def _other_cpu(arch: Arch, found: ExecuTorch) -> Check:

@@ -49,6 +49,8 @@ class Launch:
     """Prefix that hooks are built against."""
     extra: Mapping[str, str] = field(default_factory=dict)
     """Variables for the process besides the caller's own."""
+    preload: Path | None = None
+    """A library to preload behind the agent."""
     emulator: Emulator | None = None
     """Runs the command where it is another processor's."""
 
@@ -80,14 +82,18 @@ def environment(launch: Launch, variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def _preload(launch: Launch, variables: Mapping[str, str]) -> str:
-    return ":".join(filter(None, (str(launch.agent), variables.get(_PRELOAD))))
+    return ":".join(filter(None, (_own_preload(launch), variables.get(_PRELOAD))))
+
+
+def _own_preload(launch: Launch) -> str:
+    return ":".join(str(path) for path in (launch.agent, launch.preload) if path is not None)
 
 
 def _command(launch: Launch) -> tuple[str, ...]:
     if launch.emulator is None:
         return launch.command
     same = launch.emulator.libraries is None
-    return launch.emulator.command(launch.command, _preload(launch, os.environ) if same else str(launch.agent))
+    return launch.emulator.command(launch.command, _preload(launch, os.environ) if same else _own_preload(launch))
 
 
 def run(

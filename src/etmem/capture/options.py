@@ -124,6 +124,8 @@ class ProfileOptions:
     """Leave the kernel's high water alone: the program's own ru_maxrss stays right, peaks of RSS are not known."""
     all_stacks: bool = False
     """Every allocation inside a phase records its native call stack, and each phase its Python one."""
+    describe: tuple[Path, ...] = ()
+    """Descriptions of delegates, over those that are known."""
     etrecord: Path | None = None
     """Gives source lines; None: the one beside the program, if there is one."""
     trust_etrecord: bool = False
@@ -147,6 +149,7 @@ class RunOptions:
     executorch: Path | None = None
     keep_rusage: bool = False
     all_stacks: bool = False
+    describe: tuple[Path, ...] = ()
     progress: Progress = field(default=silent, compare=False)
 
 
@@ -165,3 +168,5 @@ class Capture:
     dry: bool
     issues: tuple[Issue, ...] = ()
     """What the launcher found; analysis adds its own."""
+    describe: tuple[Path, ...] = ()
+    """Descriptions of delegates that it was made with."""

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from etmem.capture import build, cpus, cross, etdump, executorch, machine, plan, portable, session
-from etmem.capture.dry import dry_issues
+from etmem.capture.dry import answers, dry_issues
 from etmem.capture.failures import failure, parse_error
 from etmem.capture.job import Job, prepare
 from etmem.capture.launch import PROGRESS
@@ -114,7 +114,9 @@ def _session(
         all_stacks=options.all_stacks or options.cycles > 1,
         executorch=options.executorch,
         extra=job.variables(os.environ),
-        issues=(*issues, *(dry_issues(job.backends, job.operators) if options.dry else ())),
+        issues=(*issues, *(dry_issues(job.backends, job.operators, options.describe) if options.dry else ())),
+        describe=options.describe,
+        preload=answers(options.describe, options.progress, toolchain) if options.dry else None,
         emulator=crossed.emulator if crossed else None,
         progress=options.progress,
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from etmem.capture import build, diagnose, executorch, machine, session
-from etmem.capture.dry import dry_issues
+from etmem.capture.dry import answers, dry_issues
 from etmem.capture.profile import TRACE_SUFFIX
 from etmem.capture.session import Session
 from etmem.model.errors import UsageError
@@ -39,7 +39,7 @@ def run(command: Sequence[str], options: RunOptions) -> Capture:
     if not found.phases:
         issues = (_no_phase(tuple(command), ended),)
     elif options.dry:
-        issues = dry_issues(found.backends, found.operators)
+        issues = dry_issues(found.backends, found.operators, options.describe)
     target = replace(ended.metadata.target, executorch=_version(found.library))
     return session.finish(ended, issues, target)
 
@@ -56,6 +56,8 @@ def _session(command: tuple[str, ...], options: RunOptions) -> Session:
         children=options.children,
         keep_rusage=options.keep_rusage,
         all_stacks=options.all_stacks,
+        describe=options.describe,
+        preload=answers(options.describe, options.progress) if options.dry else None,
         executorch=options.executorch,
         progress=options.progress,
     )

@@ -15,6 +15,7 @@ from etmem.capture import diagnose, launch, machine
 from etmem.capture.launch import Launch
 from etmem.capture.metadata import CAPTURE_NOTE, EXIT_STATUS_NOTE, CaptureMetadata, encode
 from etmem.capture.options import Capture, Progress, silent
+from etmem.delegates import stack_backends
 from etmem.model.errors import CaptureError, EtmemError
 
 if TYPE_CHECKING:
@@ -46,6 +47,9 @@ class Session:
     executorch: Path | None = None
     extra: Mapping[str, str] = field(default_factory=dict)
     issues: tuple[Issue, ...] = ()
+    describe: tuple[Path, ...] = ()
+    preload: Path | None = None
+    """A library to stand in front of the command's own, behind the agent."""
     emulator: Emulator | None = None
     """Where the target's CPU is not this machine's."""
     progress: Progress = silent
@@ -85,7 +89,7 @@ def start(session: Session, on_line: Callable[[str], None] | None = None) -> End
             trace=raw,
             notes={CAPTURE_NOTE: encode(metadata), **session.notes},
             hooks=session.hooks,
-            stacks=stacks(),
+            stacks=stack_backends(session.describe),
             dry=session.target.dry,
             children=session.children,
             keep_rusage=session.keep_rusage,
@@ -93,6 +97,7 @@ def start(session: Session, on_line: Callable[[str], None] | None = None) -> End
             log=log,
             executorch=session.executorch,
             extra=session.extra,
+            preload=session.preload,
             emulator=session.emulator,
         ),
         on_line,
@@ -132,6 +137,7 @@ def finish(ended: Ended, issues: Sequence[Issue] = (), target: Target | None = N
         programs=session.programs,
         dry=metadata.target.dry,
         issues=metadata.issues,
+        describe=session.describe,
     )
 
 
@@ -149,13 +155,6 @@ def unrecorded(raw: Path) -> Path:
 def _children(raw: Path) -> list[Path]:
     """The raw traces of child processes: the parent's name and a process id."""
     return sorted(path for path in raw.parent.glob(glob.escape(raw.name) + ".*") if path.suffix[1:].isdecimal())
-
-
-def stacks() -> tuple[str, ...]:
-    """The backends whose descriptions tell categories by call stacks."""
-    from etmem import delegates
-
-    return tuple(delegates.stack_backends())
 
 
 def keep(raw: Path, output: Path) -> None:

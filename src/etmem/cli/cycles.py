@@ -20,7 +20,7 @@ def present_cycles(captured: Capture, asked: int, options: OutputOptions) -> int
     from etmem.api import analyze_trace
     from etmem.report.cycles import render, to_json
 
-    summary, context = analyze_trace(captured.trace_path)
+    summary, context = analyze_trace(captured.trace_path, captured.describe)
     found = cycles(context, asked)
     wrong = any(issue.severity is Severity.ERROR for issue in summary.issues)
     show_log(captured.log_path, every=options.verbose, failed=wrong or captured.exit_status != 0)

@@ -32,6 +32,7 @@ def estimate_line(options: ProfileOptions, summary: Summary) -> str:
                 preset=options.preset.value,
                 loader=options.load_mode.value,
                 threads=options.threads,
+                describe=options.describe,
                 backend_options=values,
             ),
         )

@@ -54,7 +54,7 @@ def write_wanted(profile: Profile) -> bool:
     from etmem.report.exports import render, write
 
     # The profile's own summary: it has the source lines that an ETRecord gave it.
-    opened = replace(view(profile.trace_path), summary=profile.summary)
+    opened = replace(view(profile.trace_path, describe=profile.describe), summary=profile.summary)
     for name, path in exports:
         if path == "-" and not BY_NAME[name].folder:
             click.echo(render(name, opened), nl=False)

@@ -17,6 +17,9 @@ def choice(kind: type[StrEnum]) -> click.Choice[str]:
 
 json_option = click.option("--json", metavar="FILE", help="Write the result as JSON; - for stdout, without the text.")
 dry_option = click.option("--dry", is_flag=True, help="Delegates allocate but do not compute: counted bytes only.")
+describe_option = click.option(
+    "--describe", multiple=True, metavar="FILE.toml", type=PATH, help="What is known of a delegate: docs/delegates.md."
+)
 executorch_option = click.option(
     "--executorch", metavar="PREFIX", type=PATH, help="An ExecuTorch installation other than this Python's."
 )

@@ -10,7 +10,7 @@ import click
 
 from etmem.cli.console import text_width, write_file, write_text
 from etmem.cli.exits import OK, OVER_BUDGET
-from etmem.cli.parameters import PATH, json_option
+from etmem.cli.parameters import PATH, describe_option, json_option
 from etmem.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ def _region(text: str) -> Region:
 )  # fmt: skip
 @click.option("--emit", type=click.Choice(["cmake", "header"]), help="Print pool sizes to paste, nothing else.")
 @click.option("--svg", metavar="FILE.svg", help="Draw the arenas.")
+@describe_option
 @json_option
 @click.option("--full", is_flag=True, help="Every tensor of every arena, every part, every finding.")
 @click.option("--bytes", "exact", is_flag=True, help="All digits instead of MiB.")

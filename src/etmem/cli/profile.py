@@ -24,6 +24,7 @@ from etmem.cli.output import OutputOptions, of_one_run, output_options, present
 from etmem.cli.parameters import (
     PATH,
     choice,
+    describe_option,
     executorch_option,
     keep_rusage_option,
     stacks_option,
@@ -107,6 +108,7 @@ def _list_cpus(context: click.Context, _parameter: click.Parameter, value: str |
     show_default=True,
     help="A clean native process, or executorch.runtime in Python.",
 )
+@describe_option
 @executorch_option
 @trace_option
 @etdump_options

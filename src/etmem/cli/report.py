@@ -10,18 +10,20 @@ from etmem.cli.console import progress
 from etmem.cli.etdump import etrecord_options
 from etmem.cli.exports import export_options
 from etmem.cli.output import OutputOptions, output_options, present
-from etmem.cli.parameters import PATH
+from etmem.cli.parameters import PATH, describe_option
 
 
 @click.command(name="report")
 @click.argument("trace", metavar="TRACE", type=PATH)
 @etrecord_options
+@describe_option
 @output_options
 @export_options()
 def command(
     trace: Path,
     etrecord: Path | None,
     trust_etrecord: bool,
+    describe: tuple[Path, ...],
     json: str | None,
     full: bool,
     exact: bool,
@@ -35,9 +37,10 @@ def command(
     Example:  etmem report mlp.etmem --full
               etmem report mlp.etmem --html mlp.html
               etmem report mlp.etmem --json -
+              etmem report mlp.etmem --describe my_delegate.toml
     """
     from etmem.api import load
 
     with progress(f"reading {trace.name}", quiet=quiet):
-        profile = load(trace, etrecord=etrecord, trust_etrecord=trust_etrecord)
+        profile = load(trace, etrecord=etrecord, trust_etrecord=trust_etrecord, describe=describe)
     return present(profile, OutputOptions(json, full, exact, quiet, bundle=bundle, redact=redact))

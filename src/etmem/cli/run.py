@@ -11,6 +11,7 @@ from etmem.cli.console import progress
 from etmem.cli.exports import export_options
 from etmem.cli.output import OutputOptions, output_options, present
 from etmem.cli.parameters import (
+    describe_option,
     dry_option,
     executorch_option,
     keep_rusage_option,
@@ -24,6 +25,7 @@ from etmem.cli.parameters import (
 @click.argument("cmd", metavar="-- CMD ...", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.option("--children", is_flag=True, help="Record child processes too, each into its own trace.")
 @dry_option
+@describe_option
 @executorch_option
 @trace_option
 @keep_rusage_option
@@ -42,6 +44,7 @@ def command(
     redact: bool,
     children: bool,
     dry: bool,
+    describe: tuple[Path, ...],
     executorch: Path | None,
     output: Path | None,
     keep_rusage: bool,
@@ -62,6 +65,7 @@ def command(
         output=output,
         children=children,
         dry=dry,
+        describe=describe,
         executorch=executorch,
         keep_rusage=keep_rusage,
         all_stacks=all_stacks,

@@ -22,13 +22,43 @@ FUNCTION_GROUPS: dict[str, frozenset[str]] = {
 """Names that a rule may use for the function that allocated."""
 
 
+CATEGORIES = (
+    Category.ORIGINAL_WEIGHTS,
+    Category.PACKED_WEIGHTS,
+    Category.WORKSPACE,
+    Category.OPERATOR_BUFFERS,
+    Category.METADATA,
+)
+"""What a rule may file memory under: what a delegate allocates for itself."""
+
+
 class ThreadRule(StrEnum):
-    """Whose the threads are that appear while the backend works."""
+    """Whose the threads are that start while the backend works."""
 
     POOL = "pool"
-    """ExecuTorch's own pool: they take the scope of whoever runs."""
+    """A pool that serves everybody: they take the scope of whoever runs."""
     OWN = "own"
     """The backend's, for life."""
+
+
+class Evidence(StrEnum):
+    """How a description came about."""
+
+    RUN = "run"
+    """Its figures were compared with what a run counts."""
+    READING = "reading"
+    """Written from the backend's source; nothing of it ran."""
+
+
+@dataclass(frozen=True)
+class Tested:
+    """What a description rests on."""
+
+    by: Evidence
+    what: str
+    """What ran, or what was read and what could not run."""
+    sources: tuple[str, ...] = ()
+    """``file: function`` of the backend's source that it was read from."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +123,7 @@ class Description:
     """Patterns of the file names of its libraries."""
     shares: tuple[Share, ...]
     dry: Dry
+    tested: Tested
     tiles: Mapping[str, int] = field(default_factory=dict)
     """Output pixels that a convolution computes per call, by instruction set."""
     estimate: str | None = None

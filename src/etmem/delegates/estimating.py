@@ -12,6 +12,7 @@ from enum import StrEnum
 from importlib import import_module
 from typing import cast
 
+from etmem.model.errors import InputError
 from etmem.model.words import Category
 
 
@@ -107,9 +108,14 @@ Estimate = Callable[[memoryview, Machine, Mapping[str, str]], BlobEstimate]
 
 
 def load(reference: str) -> Estimate:
-    """The function that ``package.module:name`` refers to."""
+    """The function that ``package.module:name`` refers to. Raises InputError where there is none."""
     module, _, name = reference.partition(":")
-    return cast("Estimate", getattr(import_module(module), name))
+    try:
+        function = getattr(import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        hint = "It has to be importable here: install its package, or put its folder into PYTHONPATH."
+        raise InputError(f"the estimate {reference} cannot be imported: {error}", hint) from error
+    return cast("Estimate", function)
 
 
 def least_sure(parts: list[Sureness]) -> Sureness:

@@ -1,45 +1,31 @@
-"""Descriptions are data: one TOML file per backend beside this module, checked when it is read."""
+"""Descriptions are data: one TOML file per backend, checked when it is read. docs/delegates.md is the format."""
 
 from __future__ import annotations
 
 import re
 import tomllib
-from functools import cache
-from importlib.resources import files
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from etmem.delegates.description import FUNCTION_GROUPS, Description, Dry, Rule, Share, ThreadRule
+from etmem.delegates.description import (
+    CATEGORIES,
+    FUNCTION_GROUPS,
+    Description,
+    Dry,
+    Evidence,
+    Rule,
+    Share,
+    Tested,
+    ThreadRule,
+)
 from etmem.model.errors import InputError
 from etmem.model.words import Category
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from importlib.resources.abc import Traversable
 
-_HINT = "etmem.delegates.description says what every field means."
-
-
-@cache
-def descriptions() -> Mapping[str, Description]:
-    """All descriptions that come with etmem, by backend id."""
-    return MappingProxyType(_load(files("etmem.delegates").iterdir()))
-
-
-def stack_backends() -> tuple[str, ...]:
-    """The backends whose allocations have to record their call stacks."""
-    return tuple(backend for backend, description in descriptions().items() if description.record_stacks)
-
-
-def _load(entries: Iterable[Traversable]) -> dict[str, Description]:
-    found: dict[str, Description] = {}
-    for entry in sorted(entries, key=lambda entry: entry.name):
-        if entry.name.endswith(".toml"):
-            description = parse(entry.read_text(encoding="utf-8"), entry.name)
-            if description.backend in found:
-                raise InputError(f"{entry.name}: a second description of {description.backend}", _HINT)
-            found[description.backend] = description
-    return found
+HINT = "docs/delegates.md says what every field means."
+_C_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def parse(text: str, name: str) -> Description:
@@ -47,10 +33,8 @@ def parse(text: str, name: str) -> Description:
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{name} is not TOML: {error}", _HINT) from error
+        raise InputError(f"{name} is not TOML: {error}", HINT) from error
     reader = _Fields(data, name)
-    dry = reader.fields("dry")
-    symbol = dry.text("symbol", "")
     description = Description(
         backend=reader.text("backend"),
         record_stacks=reader.boolean("record_stacks"),
@@ -58,15 +42,49 @@ def parse(text: str, name: str) -> Description:
         threads=ThreadRule(reader.choice("threads", list(ThreadRule))),
         libraries=tuple(_pattern(reader, pattern).pattern for pattern in reader.texts("libraries")),
         shares=tuple(_share(share) for share in reader.list_of_fields("shares")),
-        dry=Dry(symbol or None, dry.text("reason")),
+        dry=_dry(reader.fields("dry")),
+        tested=_tested(reader.fields("tested")),
         tiles=reader.numbers("tiles"),
-        estimate=reader.text("estimate", "") or None,
+        estimate=_estimate(reader),
     )
-    dry.done()
     reader.done()
-    if description.rules and not description.record_stacks:
-        raise InputError(f"{name}: rules need record_stacks = true", _HINT)
+    _check(description, name)
     return description
+
+
+def _check(description: Description, name: str) -> None:
+    """What no single field shows."""
+    if description.rules and not description.record_stacks:
+        raise InputError(f"{name}: rules need record_stacks = true", HINT)
+    shared = [share.object for share in description.shares]
+    for index, rule in enumerate(description.rules):
+        if rule.object is not None and rule.object not in shared:
+            raise InputError(f"{name}: rules[{index}]: no [[shares]] has the object {rule.object!r}", HINT)
+
+
+def _dry(reader: _Fields) -> Dry:
+    symbol = reader.text("symbol", "")
+    if symbol and not _C_NAME.fullmatch(symbol):
+        raise reader.wrong("symbol", "the name of a function as the linker spells it")
+    dry = Dry(symbol or None, reader.text("reason"))
+    reader.done()
+    return dry
+
+
+def _tested(reader: _Fields) -> Tested:
+    by = Evidence(reader.choice("by", list(Evidence)))
+    tested = Tested(by, reader.text("what"), tuple(reader.texts("sources")))
+    reader.done()
+    if by is Evidence.READING and not tested.sources:
+        raise reader.wrong("sources", "the files and functions that were read")
+    return tested
+
+
+def _estimate(reader: _Fields) -> str | None:
+    reference = reader.text("estimate", "")
+    if reference and not re.fullmatch(r"[\w.]+:\w+", reference):
+        raise reader.wrong("estimate", "package.module:function")
+    return reference or None
 
 
 def _rule(reader: _Fields) -> Rule:
@@ -74,7 +92,7 @@ def _rule(reader: _Fields) -> Rule:
     rule = Rule(
         symbol=_pattern(reader, reader.text("symbol")),
         functions=frozenset().union(*(FUNCTION_GROUPS[group] for group in groups)) if groups else None,
-        category=Category(reader.choice("category", list(Category))),
+        category=Category(reader.choice("category", CATEGORIES)),
         object=reader.text("object", "") or None,
     )
     reader.done()
@@ -96,7 +114,7 @@ def _pattern(reader: _Fields, text: str) -> re.Pattern[str]:
     try:
         return re.compile(text)
     except re.error as error:
-        raise InputError(f"{reader.where}: {text!r} is not a regular expression: {error}", _HINT) from error
+        raise InputError(f"{reader.where}: {text!r} is not a regular expression: {error}", HINT) from error
 
 
 class _Fields:
@@ -109,25 +127,25 @@ class _Fields:
     def text(self, name: str, default: str | None = None) -> str:
         value = self._take(name, default)
         if not isinstance(value, str):
-            raise self._wrong(name, "a string")
+            raise self.wrong(name, "a string")
         return value
 
     def boolean(self, name: str) -> bool:
         value = self._take(name)
         if not isinstance(value, bool):
-            raise self._wrong(name, "true or false")
+            raise self.wrong(name, "true or false")
         return value
 
     def texts(self, name: str) -> list[str]:
         value = self._take(name, [])
         if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
-            raise self._wrong(name, "a list of strings")
+            raise self.wrong(name, "a list of strings")
         return value
 
     def numbers(self, name: str) -> Mapping[str, int]:
         value = self._take(name, {})
         if not isinstance(value, dict) or not all(type(entry) is int and entry > 0 for entry in value.values()):
-            raise self._wrong(name, "a table of positive numbers")
+            raise self.wrong(name, "a table of positive numbers")
         return MappingProxyType(value)
 
     def choice(self, name: str, choices: Iterable[str]) -> str:
@@ -135,30 +153,30 @@ class _Fields:
 
     def one_of(self, name: str, value: str, choices: Iterable[str]) -> str:
         if value not in choices:
-            raise self._wrong(name, "one of " + ", ".join(choices))
+            raise self.wrong(name, "one of " + ", ".join(choices))
         return value
 
     def fields(self, name: str) -> _Fields:
         value = self._take(name)
         if not isinstance(value, dict):
-            raise self._wrong(name, "a table")
+            raise self.wrong(name, "a table")
         return _Fields(value, f"{self.where}: {name}")
 
     def list_of_fields(self, name: str) -> list[_Fields]:
         value = self._take(name, [])
         if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
-            raise self._wrong(name, "a list of tables")
+            raise self.wrong(name, "a list of tables")
         return [_Fields(entry, f"{self.where}: {name}[{index}]") for index, entry in enumerate(value)]
 
     def done(self) -> None:
         if self._data:
-            raise InputError(f"{self.where}: unknown field {next(iter(self._data))!r}", _HINT)
+            raise InputError(f"{self.where}: unknown key {next(iter(self._data))!r}", HINT)
 
     def _take(self, name: str, default: object = None) -> Any:
         value = self._data.pop(name, default)
         if value is None:
-            raise InputError(f"{self.where}: {name} is missing", _HINT)
+            raise InputError(f"{self.where}: {name} is missing", HINT)
         return value
 
-    def _wrong(self, name: str, expected: str) -> InputError:
-        return InputError(f"{self.where}: {name} has to be {expected}", _HINT)
+    def wrong(self, name: str, expected: str) -> InputError:
+        return InputError(f"{self.where}: {name} has to be {expected}", HINT)

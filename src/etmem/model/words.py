@@ -105,6 +105,7 @@ class IssueCode(StrEnum):
     DRY_STOPPED = "dry_stopped"
     NO_EVENT_TRACER = "no_event_tracer"
     NO_DELEGATE_DESCRIPTION = "no_delegate_description"
+    DESCRIPTION_BY_READING = "description_by_reading"
     UNVERSIONED_EXECUTORCH = "unversioned_executorch"
     ETRECORD_REFUSED = "etrecord_refused"
 

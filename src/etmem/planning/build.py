@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterator, Mapping, Sequence
 
+    from etmem.delegates import Description
     from etmem.program import ExternalData, Plan, Program
     from etmem.program.model import Delegate
 
@@ -86,18 +87,22 @@ def _instances(
     program: Program, found: Plan, view: memoryview, target: PlanTarget, options: PlanOptions
 ) -> Iterator[Instance]:
     machine = Machine(target.isa, target.pointer_bytes, options.thread_count, None)
+    known = descriptions(options.describe)
     for index, entry in enumerate(found.delegates):
         place = program.inline_delegates[entry.index] if entry.inline else program.segments[entry.index]
         blob = view[place.file_offset : place.file_offset + place.bytes]
-        estimate, note = _estimate(entry, blob, machine, options.options)
+        estimate, note = _estimate(known.get(entry.backend), entry, blob, machine, options.options)
         yield Instance(found.name, index, entry.backend, place.file_offset, place.bytes, estimate, note)
 
 
 def _estimate(
-    entry: Delegate, blob: memoryview, machine: Machine, options: Mapping[str, str]
+    description: Description | None,
+    entry: Delegate,
+    blob: memoryview,
+    machine: Machine,
+    options: Mapping[str, str],
 ) -> tuple[BlobEstimate | None, str]:
     """(what the delegate's description says of its blob, why it says nothing or is not exact)."""
-    description = descriptions().get(entry.backend)
     if description is None or description.estimate is None:
         return None, f"nothing estimates {entry.backend}: its blob is a lower bound"
     if not machine.isa:

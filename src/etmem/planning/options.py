@@ -44,6 +44,8 @@ class PlanOptions:
     preset: str = "wheel"
     loader: str = "mmap"
     threads: int | None = None
+    describe: tuple[Path, ...] = ()
+    """Descriptions of delegates, over those that are known."""
     backend_options: Mapping[str, str] = field(default_factory=dict)
     """Over the preset's."""
     budget_bytes: int | None = None

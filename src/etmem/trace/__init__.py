@@ -10,17 +10,20 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from etmem.capture.attached import Recording
 
 
 class _Callable(ModuleType):
-    def __call__(self, path: str | Path, *, stacks: bool = False) -> Recording:
+    def __call__(
+        self, path: str | Path, *, stacks: bool = False, describe: str | Path | Sequence[str | Path] = ()
+    ) -> Recording:
         """See ``etmem.capture.attached.trace``."""
         from etmem.capture.attached import trace
 
-        return trace(path, stacks=stacks)
+        return trace(path, stacks=stacks, describe=describe)
 
 
 sys.modules[__name__].__class__ = _Callable
