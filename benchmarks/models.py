@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.measuring import HERE, MIB, NATIVE, Row, alternate, interval, run
 from etmem.capture import build, executorch, plan
-from etmem.capture.job import prepare
+from etmem.capture.job import openvino_library, prepare
 from etmem.capture.launch import PROGRESS, Launch, environment
 from etmem.capture.options import ProfileOptions
 from etmem.delegates import stack_backends
@@ -62,7 +62,7 @@ def _start_up(times: int) -> Iterator[Row]:
 
 def _openvino(scratch: Path, times: int) -> Iterator[Row]:
     """Load and 30 inferences, the whole process: 50,000 allocations in one init."""
-    library = _openvino_library()
+    library = openvino_library()
     command = _runner(scratch, ProfileOptions(program=model_path("openvino_cnn.pte"), iterations=30))
     bare = {**os.environ, "OPENVINO_LIB_PATH": str(library)}
     recorded = environment(_launch(command, scratch / "openvino.etmem"), bare)
@@ -105,12 +105,3 @@ def _launch(command: tuple[str, ...], trace: Path) -> Launch:
         stacks=stack_backends(),
         keep_rusage=True,
     )
-
-
-def _openvino_library() -> Path:
-    from importlib.util import find_spec
-
-    spec = find_spec("openvino")
-    assert spec is not None
-    assert spec.submodule_search_locations
-    return next(iter(sorted(Path(spec.submodule_search_locations[0]).glob("libs/libopenvino_c.so*"))))

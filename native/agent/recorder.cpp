@@ -1,9 +1,9 @@
 #include "recorder.h"
 
 #include <string.h>
-#include <unwind.h>
 
 #include "arena.h"
+#include "call_stack.h"
 #include "system.h"
 
 namespace etmem {
@@ -32,7 +32,6 @@ SpinLock meta_lock;
 char* meta_cursor;
 char* meta_end;
 
-constexpr size_t kStackDepth = 64;
 constexpr uint32_t kStrings = 1 << 14;
 constexpr uint32_t kStacks = 1 << 16;
 
@@ -84,19 +83,6 @@ char* meta_space(size_t bytes) {
   char* at = meta_cursor;
   meta_cursor += bytes;
   return at;
-}
-
-struct Frames {
-  uint64_t address[kStackDepth];
-  size_t count;
-};
-
-_Unwind_Reason_Code take_frame(_Unwind_Context* context, void* out) {
-  Frames* frames = static_cast<Frames*>(out);
-  const uint64_t address = _Unwind_GetIP(context);
-  if (address == 0 || frames->count == kStackDepth) return _URC_END_OF_STACK;
-  frames->address[frames->count++] = address;
-  return _URC_NO_REASON;
 }
 
 }  // namespace
@@ -195,31 +181,40 @@ void begin_tables() {
 
 uint32_t string(const char* text) { return text == nullptr ? 0 : string(text, strlen(text)); }
 
+/* The slot of a stack, or the free one where it belongs. */
+StackSlot* stack_slot(uint64_t hash) {
+  uint32_t at = static_cast<uint32_t>(hash >> 32) % kStacks;
+  for (;; at = (at + 1) % kStacks) {
+    const uint64_t held = __atomic_load_n(&stacks[at].hash, __ATOMIC_ACQUIRE);
+    if (held == hash || held == 0) return &stacks[at];
+  }
+}
+
 uint32_t stack() {
   Busy busy;
   if (!busy.entered) return 0;
-  Frames frames;
-  frames.count = 0;
-  _Unwind_Backtrace(take_frame, &frames);
-  constexpr size_t kOwn = 2;  // this function and the hook
-  if (frames.count <= kOwn) return 0;
-  const uint64_t* first = frames.address + kOwn;
-  const size_t depth = frames.count - kOwn;
-  const uint64_t hash = hash_bytes(reinterpret_cast<const char*>(first), depth * sizeof *first);
+  call_stack::Frames frames;
+  call_stack::walk(frames);
+  if (frames.count == 0) return 0;
+  const size_t bytes = frames.count * sizeof *frames.address;
+  const uint64_t hash = hash_bytes(reinterpret_cast<const char*>(frames.address), bytes);
+  if (ETMEM_LIKELY(__atomic_load_n(&stacks, __ATOMIC_ACQUIRE) != nullptr)) {
+    const StackSlot* known = stack_slot(hash);
+    if (known->hash != 0) return known->id;
+  }
   uint32_t id = 0;
   {
     Guard guard(table_lock);
-    if (stacks == nullptr) stacks = arena::allocate_array<StackSlot>(kStacks);
+    if (stacks == nullptr) __atomic_store_n(&stacks, arena::allocate_array<StackSlot>(kStacks), __ATOMIC_RELEASE);
     if (stacks == nullptr) return 0;
-    uint32_t at = static_cast<uint32_t>(hash >> 32) % kStacks;
-    for (; stacks[at].hash != 0; at = (at + 1) % kStacks) {
-      if (stacks[at].hash == hash) return stacks[at].id;
-    }
+    StackSlot* slot = stack_slot(hash);
+    if (slot->hash != 0) return slot->id;
     if (stack_count >= kStacks * 3 / 4) return 0;
     id = ++stack_count;
-    stacks[at] = {hash, id};
+    slot->id = id;
+    __atomic_store_n(&slot->hash, hash, __ATOMIC_RELEASE);  // last: others read without the lock
   }
-  meta(format::kMetaStack, format::MetaStack{id, static_cast<uint32_t>(depth)}, first, depth * sizeof *first);
+  meta(format::kMetaStack, format::MetaStack{id, static_cast<uint32_t>(frames.count)}, frames.address, bytes);
   return id;
 }
 

@@ -21,6 +21,9 @@ ALLOWED = 1.10
 ADDED = 76.7
 """Instructions that recording one malloc or one free adds, when this was last looked at. Lower it with the code."""
 
+STACK = 1560.0
+"""Instructions that a call stack, ten calls deep, adds to a malloc."""
+
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -29,13 +32,14 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return output
 
 
-def instructions(program: Path, folder: Path, *, recorded: bool) -> int:
+def instructions(program: Path, folder: Path, *, recorded: bool, stacks: bool = False) -> int:
     """Those of the loop alone: not of starting a process."""
     options = (f"--callgrind-out-file={folder}/out", "--toggle-collect=run_pairs")
-    command = ("valgrind", "--tool=callgrind", *options, str(program), str(PAIRS))
+    command = ("valgrind", "--tool=callgrind", *options, str(program), str(PAIRS), *(("scope",) if recorded else ()))
     variables = dict(os.environ)
     if recorded:
-        variables = environment(Launch(command=command, agent=build.agent(), trace=folder / "trace"), os.environ)
+        launch = Launch(command=command, agent=build.agent(), trace=folder / "trace", all_stacks=stacks)
+        variables = environment(launch, os.environ)
     done = subprocess.run(command, env=variables, capture_output=True, text=True, check=True)
     (count,) = re.findall(r"Collected : (\d+)", done.stderr)
     return int(count)
@@ -46,3 +50,9 @@ def test_a_recorded_call(program: Path, tmp_path: Path) -> None:
     recorded, bare = (instructions(program, tmp_path, recorded=recorded) for recorded in (True, False))
     assert bare > 100 * PAIRS
     assert 0 < (recorded - bare) / (2 * PAIRS) <= ADDED * ALLOWED
+
+
+def test_a_recorded_stack(program: Path, tmp_path: Path) -> None:
+    """GIVEN one loop recorded with and without stacks THEN the difference is that of the walk, for every malloc."""
+    with_stacks, without = (instructions(program, tmp_path, recorded=True, stacks=stacks) for stacks in (True, False))
+    assert 0 < (with_stacks - without) / PAIRS <= STACK * ALLOWED

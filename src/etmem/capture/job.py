@@ -70,7 +70,7 @@ class Job:
         """Environment variables that the program's backends need and the caller has not set."""
         if _OPENVINO not in self.backends or environment.get("OPENVINO_LIB_PATH"):
             return {}
-        library = _openvino_library()
+        library = openvino_library()
         return {"OPENVINO_LIB_PATH": str(library)} if library else {}
 
 
@@ -195,7 +195,7 @@ def _is_bundle(path: Path) -> bool:
         return False
 
 
-def _openvino_library() -> Path | None:
+def openvino_library() -> Path | None:
     spec = find_spec("openvino")
     folders = spec.submodule_search_locations if spec else None
     found = [path for folder in folders or () for path in Path(folder, "libs").glob("libopenvino_c.so*")]
