@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
-import xml.etree.ElementTree as ET
 from dataclasses import replace
 
 import pytest
@@ -12,12 +10,13 @@ import pytest
 from etmem.analysis.diff import diff
 from etmem.analysis.diff_blocks import BlockGroup, block_changes, operator_changes
 from etmem.analysis.diff_model import MismatchCode, ReasonCode
-from etmem.model.summary import Finding, InputSpec, Summary
+from etmem.model.summary import Finding, InputSpec, Peaks, Summary
 from etmem.model.words import EXECUTORCH, Category, Certainty, FindingCode
 from etmem.report import diff as text
 from etmem.report import diff_html
+from etmem.report.data import ReportData
 from etmem.report.diff_markdown import to_markdown
-from etmem.report.diff_timeline import highest, owners, timeline
+from etmem.report.moment_samples import moment_data
 from tests.report import samples
 from tests.report.samples import XNNPACK
 
@@ -222,32 +221,42 @@ def test_names_from_a_file_cannot_break_a_markdown_table():
     assert "\x1b" not in shown
 
 
-def test_the_page_has_two_timelines_and_no_markup_from_names():
-    one, other = samples.convs(), samples.convs_three_delegates()
-    page = diff_html.render(diff(one, other, names=("<a>", "b&c")), one, other)
-    assert page.count("<svg ") == 2
-    assert "&lt;a&gt; \N{RIGHTWARDS ARROW} b&amp;c" in page
-    assert "<a>" not in page
-    assert "+7,602,176" in page
-    assert "<script" not in page
-    assert page == diff_html.render(diff(one, other, names=("<a>", "b&c")), one, other)
-    hostile = diff_html.render(diff(one, samples.hostile()), one, samples.hostile())
-    assert "\x1b" not in hostile
-    ET.fromstring(page[page.index("<svg ") : page.index("</svg>") + 6])
+def series_total(page: ReportData, mark: str) -> int:
+    stamp = next(one.stamp for one in page.marks if one.name == mark)
+    at = page.samples.stamps.index(stamp)
+    return sum(one.values[at] for one in page.samples.series if page.keys[one.key].counted)
 
 
-def test_the_timelines_have_one_scale():
-    small, large = samples.convs(), samples.mlp()
-    top = highest((small, large))
-    heights = [min(_tops(timeline(run, owners((small, large)), top, "x"))) for run in (small, large)]
-    assert heights[1] == pytest.approx(8, abs=0.1)
-    assert heights[0] > 90
+@pytest.mark.parametrize("make", [samples.mlp, samples.convs, samples.llama, samples.two_methods, samples.dry])
+def test_a_summary_alone_has_a_timeline_of_its_moments(make):
+    summary = make()
+    page = moment_data(summary, "m.json")
+    for name in ("load", "inference", "steady"):
+        peak = getattr(summary.peaks, name)
+        if peak is not None:
+            assert series_total(page, name) == peak.moment.private_bytes + peak.moment.file_bytes
+    assert len(page.samples.stamps) == 3 * len(summary.phases)
+    assert list(page.samples.times_ns) == sorted(page.samples.times_ns)
+    assert all(span.begin < span.end for span in page.spans)
+    known = sum(phase.rss is not None for phase in summary.phases)
+    assert len(page.rss) == 2 * known
 
 
-def _tops(svg: str) -> list[float]:
-    return [float(point.split(",")[1]) for shape in re.findall(r'points="([^"]*)"', svg) for point in shape.split()]
+def test_the_page_is_the_same_bytes_each_time_and_holds_no_name_as_markup():
+    one, other = samples.convs(), samples.hostile()
+
+    def page() -> str:
+        found = diff(one, other, names=("<a>", "b&c"))
+        return diff_html.render(found, moment_data(one, "<a>"), moment_data(other, "b&c"))
+
+    assert page() == page()
+    head = page().partition("<main")[0]
+    assert "<title>&lt;a&gt; \N{RIGHTWARDS ARROW} b&amp;c - etmem</title>" in head
+    assert "<a>" not in page()
+    assert "\x1b" not in page()
 
 
-def test_a_run_that_saw_nothing_has_no_timeline():
-    page = diff_html.render(diff(samples.mlp(), samples.withheld()), samples.mlp(), samples.withheld())
-    assert "nothing was seen" in page
+def test_a_run_that_saw_nothing_has_no_samples():
+    page = moment_data(replace(samples.mlp(), phases=(), peaks=Peaks(None, None, None)), "m")
+    assert page.samples.stamps == ()
+    assert page.marks == ()

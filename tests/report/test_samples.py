@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from etmem.analysis.symbols import Symbolizer
 from etmem.analysis.timeline import Timeline
-from etmem.report.samples import MOST, reduced, samples
+from etmem.model.words import EXECUTORCH
+from etmem.report.samples import MOST, OPERATORS, SMALLER, reduced
 from etmem.trace.tables import EventKind, Events, ScopeKind
 from tests.analysis.worlds import World
-from tests.report.views import ODD, small, view_of
+from tests.report.views import KIB, MIB, ODD, small, view_of
 
 
 @given(st.lists(st.integers(0, 1000), min_size=1, max_size=400), st.integers(8, 60), st.sets(st.integers(0, 900)))
@@ -92,9 +94,33 @@ def test_many_phases_leave_room_for_bins():
         with world.inference(iteration):
             world.alloc(0x10000000, 100 + iteration % 7)
             world.free(0x10000000)
-    found = samples(view_of(world).context)
+    found = view_of(world).samples
     assert len(found.stamps) <= MOST + 100
     assert max(max(series.values) for series in found.series) == 106
+
+
+def test_operators_are_the_counted_bytes_cut_another_way(monkeypatch):
+    world = small()
+    monkeypatch.setattr(Symbolizer, "stack", lambda _self, frames: [world.symbols.get(frame, "") for frame in frames])
+    view = view_of(world)
+    found = view.samples
+    for index, stamp in enumerate(found.stamps):
+        moment = view.context.moment(stamp)
+        assert sum(s.values[index] for s in found.operators if not s.file) == moment.private_bytes
+        assert sum(s.values[index] for s in found.operators if s.file) == moment.file_bytes
+    tops = {(s.owner, s.operator, s.category): max(s.values) for s in found.operators}
+    assert tops[EXECUTORCH, "aten::add.out", ""] == 512 * KIB
+    assert tops[EXECUTORCH, "", "planned_memory"] == 2 * MIB
+    assert tops["delegate:XnnpackBackend", "convolution2d_nhwc_f32", ""] == 3 * MIB
+    assert tops["delegate:XnnpackBackend", "", "workspace"] == MIB
+
+
+def test_of_many_operators_the_largest_are_told_apart():
+    found = view_of(ODD["many_operators"]()).samples
+    mine = {s.operator: max(s.values) for s in found.operators if s.operator}
+    assert len(mine) == OPERATORS + 1
+    assert set(mine) == {SMALLER, *(f"aten::op_{index}.out" for index in range(2000 - OPERATORS, 2000))}
+    assert sum(mine.values()) == sum(100 + index for index in range(2000))
 
 
 def test_nothing_seen_gives_no_samples():

@@ -77,6 +77,12 @@ def real_html(real, tmp_path_factory) -> bytes:
     return path.read_bytes()
 
 
+@pytest.fixture(scope="session")
+def other(model, tmp_path_factory) -> etmem.Profile:
+    """The same convolutions in one delegate."""
+    return etmem.profile(model("convs"), output=tmp_path_factory.mktemp("other") / "one.etmem")
+
+
 @pytest.fixture
 def page_of(show):
     return lambda world, **options: show(render("html", view_of(world)), **options)

@@ -83,14 +83,14 @@ def test_clicking_and_zooming_the_timeline(show, real_html):
     before = page.locator("#blocks h3").inner_text()
     page.mouse.click(box["x"] + 80, box["y"] + 200)
     assert page.locator("#blocks h3").inner_text() != before
-    ticks = page.locator("#timeline-chart .axes text").all_inner_texts()
+    ticks = page.locator("#timeline-chart .axes text").all_text_contents()
     page.mouse.move(box["x"] + 400, box["y"] + 150)
     page.mouse.down()
     page.mouse.move(box["x"] + 700, box["y"] + 160, steps=4)
     page.mouse.up()
-    assert page.locator("#timeline-chart .axes text").all_inner_texts() != ticks
+    assert page.locator("#timeline-chart .axes text").all_text_contents() != ticks
     page.click("#timeline .reset")
-    assert page.locator("#timeline-chart .axes text").all_inner_texts() == ticks
+    assert page.locator("#timeline-chart .axes text").all_text_contents() == ticks
 
 
 def test_hover_reads_the_stack_of_owners(show, real_html):
@@ -102,8 +102,8 @@ def test_hover_reads_the_stack_of_owners(show, real_html):
     assert "ExecuTorch" in note
 
 
-@pytest.mark.parametrize(("grouping", "layers"), [("owner", 4), ("category", 9), ("instance", 7)])
-def test_the_stack_can_be_cut_three_ways(show, real_html, grouping, layers):
+@pytest.mark.parametrize(("grouping", "layers"), [("owner", 4), ("category", 9), ("instance", 7), ("operator", 8)])
+def test_the_stack_can_be_cut_four_ways(show, real_html, grouping, layers):
     page = show(real_html)
     top = page.locator("#timeline-chart .peak").first.get_attribute("d")
     page.click(f"#timeline [data-value={grouping}]")

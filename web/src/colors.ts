@@ -34,6 +34,12 @@ export function instanceColor(owner: string, index: number): string {
   return shift === 0 ? ownerColor(owner) : `color-mix(in oklab, ${ownerColor(owner)}, ${shift > 0 ? "white" : "black"} ${Math.abs(shift)}%)`;
 }
 
+/** Operators of one owner: its colour with a second one in it, by the name, so that two runs show it alike. */
+export function operatorColor(owner: string, operator: string): string {
+  const value = hash(operator);
+  return `color-mix(in oklab, ${ownerColor(owner)}, ${OTHERS[value % OTHERS.length]} ${15 + 20 * ((value >>> 8) % 4)}%)`;
+}
+
 function hash(text: string): number {
   let value = 2166136261;
   for (const character of text) value = Math.imul(value ^ character.codePointAt(0)!, 16777619) >>> 0;

@@ -61,6 +61,7 @@ export interface Summary {
 }
 export interface Key { owner: string; instance: string | null; category: string; counted: boolean }
 export interface Series { key: number; file: boolean; values: number[] }
+export interface OperatorSeries { owner: string; operator: string; category: string; file: boolean; values: number[] }
 export interface LiveBlocks {
   begin: number[]; end: number[]; bytes: number[]; key: number[]; file: number[]; place: number[]; places: string[][];
 }
@@ -79,7 +80,7 @@ export interface PlanMap {
 export interface Word { word: string; kind: string; means: string; do: string }
 export interface Report {
   version: number; title: string; trace: string; summary: Summary; keys: Key[];
-  samples: { stamps: number[]; times_ns: number[]; series: Series[] };
+  samples: { stamps: number[]; times_ns: number[]; series: Series[]; operators: OperatorSeries[] };
   spans: { phase: number; begin: number; end: number }[];
   marks: { name: string; stamp: number }[];
   rss: { stamp: number; time_ns: number; rss_bytes: number; high_water_bytes: number }[];
@@ -87,10 +88,40 @@ export interface Report {
   words: Word[];
 }
 
+export interface Figures { private_bytes: number; file_bytes: number; blocks: number }
+export interface PeakChange { at: string; a: Figures | null; b: Figures | null; delta_bytes: number; comparable: boolean }
+export interface Change {
+  at: string; owner: string; category: string; a: Figures; b: Figures; delta_bytes: number; share: number;
+}
+export interface InstanceChange { at: string; instance: string; a: Figures; b: Figures; delta_bytes: number }
+export interface PhaseChange {
+  kind: string; program: number; method: string | null; iteration: number | null; a_peak_bytes: number | null;
+  b_peak_bytes: number | null; a_allocations: number | null; b_allocations: number | null; delta_bytes: number;
+}
+export interface ArenaChange {
+  name: string; method: string | null; a_bytes: number | null; b_bytes: number | null; delta_bytes: number;
+}
+export interface OperatorChange {
+  at: string; owner: string; operator: string; category: string; a: Figures; b: Figures; delta_bytes: number;
+}
+export interface BlockChange {
+  at: string; owner: string; category: string; operator: string | null; requested_bytes: number; file: boolean;
+  a_count: number; b_count: number; delta_bytes: number;
+}
+export interface Mismatch { code: string; a: string; b: string; effect: string }
+export interface Reason { code: string; subject: string; delta_bytes: number | null; text: string }
+export interface Diff {
+  a: string; b: string; mismatches: Mismatch[]; peaks: PeakChange[]; changes: Change[]; instances: InstanceChange[];
+  phases: PhaseChange[]; arenas: ArenaChange[]; operators: OperatorChange[]; blocks: BlockChange[];
+  blocks_compared: string; reasons: Reason[]; beside: { what: string; a_bytes: number | null; b_bytes: number | null }[];
+}
+/** src/etmem/report/diff_html.py: two runs, of which only what timelines are drawn from is there. */
+export interface DiffReport { version: number; title: string; diff: Diff; a: Report; b: Report; words: Word[] }
+
 /** Base64 of zlib of JSON. */
-export async function decode(packed: string): Promise<Report> {
+export async function decode(packed: string): Promise<Report | DiffReport> {
   const binary = atob(packed.trim());
   const bytes = Uint8Array.from(binary, (character) => character.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return (await new Response(stream).json()) as Report;
+  return (await new Response(stream).json()) as Report | DiffReport;
 }

@@ -1,14 +1,14 @@
 // The meaning of every word, one click away.
 
-import type { Report } from "./data";
+import type { Word } from "./data";
 import { h, replace } from "./dom";
 import { exactSize } from "./units";
 
 let words = new Map<string, { means: string; do: string; kind: string }>();
 const dialog = h("dialog", { class: "explain", "aria-labelledby": "explain-word" });
 
-export function prepareWords(report: Report): HTMLElement {
-  words = new Map(report.words.map((word) => [word.word, word]));
+export function prepareWords(all: Word[]): HTMLElement {
+  words = new Map(all.map((word) => [word.word, word]));
   dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
   return dialog;
 }

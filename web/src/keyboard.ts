@@ -3,15 +3,15 @@
 import type { State } from "./state";
 import { goTo } from "./sections/section";
 
-export function keyboard(state: State): void {
-  const jump = (name: string) => {
-    const mark = state.report.marks.find((one) => one.name === name);
-    if (mark) state.moveTo(mark.stamp);
-  };
+export function keyboard(states: State[]): void {
+  const jump = (name: string) => { for (const state of states) state.moveToMark(name); };
   const press = (id: string) => document.getElementById(id)?.click();
   const keys: Record<string, () => void> = {
     j: () => step(1), k: () => step(-1), t: () => press("theme"), b: () => press("all-digits"),
-    "/": () => { goTo("flame"); document.getElementById("flame-search")?.focus({ preventScroll: true }); },
+    "/": () => {
+      const search = document.getElementById("flame-search");
+      if (search) { goTo("flame"); search.focus({ preventScroll: true }); }
+    },
     l: () => jump("load"), i: () => jump("inference"), s: () => jump("steady"),
   };
   document.addEventListener("keydown", (event) => {

@@ -1,10 +1,10 @@
-// Live bytes grouped for the chart: by owner, category or delegate instance.
+// Live bytes grouped for the chart: by owner, category, delegate instance or operator.
 
 import type { Key, Report } from "./data";
-import { categoryColor, instanceColor, ownerColor } from "./colors";
+import { categoryColor, instanceColor, operatorColor, ownerColor } from "./colors";
 import { categoryName, ownerName, plain, shorten } from "./names";
 
-export type Grouping = "owner" | "category" | "instance";
+export type Grouping = "owner" | "category" | "instance" | "operator";
 
 export interface Layer {
   id: string;
@@ -18,6 +18,7 @@ export interface Layer {
 const RANK: Record<string, number> = { executorch: 0, host: 2 };
 
 export function layers(report: Report, grouping: Grouping, withHost: boolean): Layer[] {
+  if (grouping === "operator") return [...operatorLayers(report), ...(withHost ? layers(report, "owner", true).filter((layer) => !layer.counted) : [])];
   const found = new Map<string, Layer>();
   const ordered = [...report.samples.series].sort((a, b) => order(report, a.key) - order(report, b.key) || Number(a.file) - Number(b.file));
   for (const series of ordered) {
@@ -29,6 +30,17 @@ export function layers(report: Report, grouping: Grouping, withHost: boolean): L
     else found.set(id, { id, ...look(key, grouping), file: series.file, counted: key.counted, values: series.values });
   }
   return [...found.values()];
+}
+
+/** Operators by their own colour, what no operator asked for by its category's. */
+function operatorLayers(report: Report): Layer[] {
+  const ordered = [...report.samples.operators].sort((a, b) => (RANK[a.owner] ?? 1) - (RANK[b.owner] ?? 1));
+  return ordered.map((one) => ({
+    id: `${one.owner}\n${one.operator}\n${one.category}\n${one.file}`,
+    name: one.operator ? shorten(plain(one.operator)) : `${ownerName(one.owner)} ${categoryName(one.category)}, no operator`,
+    color: one.operator ? operatorColor(one.owner, one.operator) : categoryColor(one.category),
+    file: one.file, counted: true, values: one.values,
+  }));
 }
 
 function order(report: Report, key: number): number {

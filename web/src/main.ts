@@ -1,5 +1,6 @@
 import "./style.css";
-import { decode } from "./data";
+import { decode, type Report } from "./data";
+import { diffPage, type Page } from "./diff/page";
 import { h, put } from "./dom";
 import { prepareWords } from "./explain";
 import { keyboard } from "./keyboard";
@@ -24,16 +25,21 @@ const PARTS = [verdict, findings, balance, timeline, owners, arenas, delegates, 
 async function start(): Promise<void> {
   const page = document.getElementById("report")!;
   try {
-    const state = new State(await decode(document.getElementById("etmem-data")!.textContent ?? ""));
-    const dialog = prepareWords(state.report);
-    put(page, header(state), navigation(), alarm(state), ...PARTS.map((part) => part(state)));
-    document.body.append(dialog, tooltipElement());
-    keyboard(state);
+    const report = await decode(document.getElementById("etmem-data")!.textContent ?? "");
+    document.body.append(prepareWords(report.words), tooltipElement());
+    const { states, parts } = "diff" in report ? diffPage(report) : runPage(report);
+    put(page, ...parts);
+    keyboard(states);
     document.documentElement.dataset["ready"] = "true";
   } catch (error) {
     put(page, h("p", { class: "alarm", role: "alert" }, `This report cannot be shown: ${String(error)}`));
     throw error;
   }
+}
+
+function runPage(report: Report): Page {
+  const state = new State(report);
+  return { states: [state], parts: [header(state), navigation(), alarm(state), ...PARTS.map((part) => part(state))] };
 }
 
 void start();

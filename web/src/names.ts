@@ -37,7 +37,7 @@ export function phaseLabel(phase: Phase, limit: number): string {
   return forms.find((form) => form.length <= limit) ?? "";
 }
 
-export function phaseName(phase: Phase, limit = 60): string {
+export function phaseName(phase: Pick<Phase, "kind" | "method" | "iteration">, limit = 60): string {
   const words = [phase.kind.replaceAll("_", " ")];
   if (phase.method !== null) words.push(plain(phase.method));
   if (phase.iteration !== null) words.push(String(phase.iteration + 1));

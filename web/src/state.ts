@@ -27,6 +27,11 @@ export class State {
     for (const listener of this.moved) listener();
   }
 
+  moveToMark(name: string): void {
+    const mark = this.report.marks.find((one) => one.name === name);
+    if (mark) this.moveTo(mark.stamp);
+  }
+
   setAllDigits(on: boolean): void {
     showAllDigits(on);
     this.redraw();

@@ -30,10 +30,22 @@ export function bytes(count: number, source = "counted"): HTMLElement {
     size(count));
 }
 
+/** What one run has more than another, with its sign. */
+export function change(count: number): HTMLElement {
+  const element = bytes(count);
+  element.classList.add("change", count > 0 ? "rise" : count < 0 ? "fall" : "same");
+  element.textContent = signed(count);
+  return element;
+}
+
+const signed = (count: number): string => (count > 0 ? `+${size(count)}` : size(count));
+
 export function showAllDigits(on: boolean): void {
   exact = on;
-  for (const element of document.querySelectorAll<HTMLElement>("[data-bytes]"))
-    element.textContent = size(Number(element.dataset["bytes"]));
+  for (const element of document.querySelectorAll<HTMLElement>("[data-bytes]")) {
+    const count = Number(element.dataset["bytes"]);
+    element.textContent = element.classList.contains("change") ? signed(count) : size(count);
+  }
 }
 
 export function time(ns: number): string {

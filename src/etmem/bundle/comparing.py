@@ -5,27 +5,35 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from etmem.bundle.sources import Kind, kind_of, load
+from etmem.bundle.sources import Kind, Result, kind_of, load
 from etmem.model.errors import EtmemError, UsageError
 
 if TYPE_CHECKING:
     from etmem.analysis.diff_model import Diff
     from etmem.analysis.diff_program import FileFigure, ProgramDiff
-    from etmem.model.summary import Summary
 
 
 def compare_runs(a: Path, b: Path) -> Diff:
     """What changed from the run of ``a`` to that of ``b``. Raises InputError and TraceError."""
-    return compare_and_keep(a, b)[0]
+    return _compare(load(a), load(b), _names(a, b))
 
 
-def compare_and_keep(a: Path, b: Path) -> tuple[Diff, Summary, Summary]:
-    """The same, with the summaries that were compared."""
+def compare_as_page(a: Path, b: Path) -> tuple[Diff, str]:
+    """The same, and as an HTML page with both timelines."""
+    from etmem.report.diff_html import render
+
+    old, new = load(a, page=True), load(b, page=True)
+    found = _compare(old, new, _names(a, b))
+    assert old.page is not None
+    assert new.page is not None
+    return found, render(found, old.page, new.page)
+
+
+def _compare(old: Result, new: Result, names: tuple[str, str]) -> Diff:
     from etmem.analysis.diff import diff
 
-    old, new = load(a), load(b)
     blocks = (old.blocks, new.blocks) if old.blocks is not None and new.blocks is not None else None
-    return diff(old.summary, new.summary, names=_names(a, b), blocks=blocks), old.summary, new.summary
+    return diff(old.summary, new.summary, names=names, blocks=blocks)
 
 
 def compare_programs(a: Path, b: Path) -> ProgramDiff:

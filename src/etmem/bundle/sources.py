@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,6 +15,7 @@ from etmem.model.errors import InputError
 if TYPE_CHECKING:
     from etmem.analysis.diff_blocks import BlockGroup
     from etmem.model.summary import Summary
+    from etmem.report.data import ReportData
 
 _PROGRAMS = (b"ET12", b"BP08")
 
@@ -34,6 +35,8 @@ class Result:
     summary: Summary
     blocks: Sequence[BlockGroup] | None
     """Every block at the peaks; None where only a summary is at hand."""
+    page: ReportData | None = None
+    """What a timeline is drawn from, where it was asked for."""
 
 
 def kind_of(path: Path) -> Kind:
@@ -53,36 +56,45 @@ def kind_of(path: Path) -> Kind:
     return Kind.BUNDLE if is_zipfile(path) else Kind.TRACE
 
 
-def load(path: Path) -> Result:
+def load(path: Path, *, page: bool = False) -> Result:
     """The run that a trace, a summary or a bundle holds. Raises InputError and TraceError."""
-    from etmem.report.json import from_json
-
     kind = kind_of(path)
     if kind is Kind.SUMMARY:
-        return Result(path.name, from_json(_text(path)), None)
+        return _of_summary(path.name, path, page)
     if kind is Kind.TRACE:
-        return _of_trace(path.name, path)
+        return _of_trace(path.name, path, page)
     if kind is Kind.BUNDLE:
-        return _of_bundle(path)
+        return _of_bundle(path, page)
     raise InputError(f"{path} is a program, not a result", "etmem profile makes a result of it")
 
 
-def _of_trace(name: str, path: Path) -> Result:
-    from etmem.analysis.diff_blocks import all_blocks
-    from etmem.api import analyze_trace
-
-    summary, context = analyze_trace(path)
-    return Result(name, summary, all_blocks(context))
-
-
-def _of_bundle(path: Path) -> Result:
-    from etmem.bundle.reading import open_bundle, read_blocks
+def _of_summary(name: str, path: Path, page: bool) -> Result:
     from etmem.report.json import from_json
+    from etmem.report.moment_samples import moment_data
+
+    summary = from_json(_text(path))
+    return Result(name, summary, None, moment_data(summary, name) if page else None)
+
+
+def _of_trace(name: str, path: Path, page: bool) -> Result:
+    from etmem.analysis.diff_blocks import all_blocks
+    from etmem.api import view
+    from etmem.report.data import timeline_data
+
+    opened = view(path)
+    return Result(name, opened.summary, all_blocks(opened.context), timeline_data(opened) if page else None)
+
+
+def _of_bundle(path: Path, page: bool) -> Result:
+    from etmem.bundle.reading import open_bundle, read_blocks
 
     with TemporaryDirectory(prefix="etmem-") as scratch:
         bundle = open_bundle(path, Path(scratch))
         blocks = read_blocks(bundle.blocks) if bundle.blocks is not None else None
-        return Result(path.name, from_json(_text(bundle.summary)), blocks)
+        result = replace(_of_summary(path.name, bundle.summary, page), blocks=blocks)
+        if page and bundle.trace is not None:
+            result = replace(result, page=_of_trace(path.name, bundle.trace, page).page)
+        return result
 
 
 def _text(path: Path) -> str:

@@ -30,11 +30,11 @@ def command(a: Path, b: Path, json: str | None, markdown: str | None, html: str 
               etmem diff base.zip head.zip --markdown - >> $GITHUB_STEP_SUMMARY
               etmem diff old.pte new.pte
     """
-    from etmem.bundle.comparing import compare_and_keep, compare_programs
+    from etmem.bundle.comparing import compare_as_page, compare_programs, compare_runs
     from etmem.bundle.sources import Kind, kind_of
     from etmem.model.errors import UsageError
     from etmem.report import diff as text
-    from etmem.report import diff_html, diff_markdown, diff_program
+    from etmem.report import diff_markdown, diff_program
 
     with progress(f"comparing {a.name} and {b.name}", quiet=quiet):
         if Kind.PROGRAM in (kind_of(a), kind_of(b)):
@@ -45,9 +45,11 @@ def command(a: Path, b: Path, json: str | None, markdown: str | None, html: str 
             shown = diff_program.render(programs, width=text_width())
             wrong = False
         else:
-            found, old, new = compare_and_keep(a, b)
             if html is not None:
-                write_file(diff_html.render(found, old, new), html)
+                found, page = compare_as_page(a, b)
+                write_file(page, html)
+            else:
+                found = compare_runs(a, b)
             results = (text.to_json(found), diff_markdown.to_markdown(found))
             shown = text.render(found, width=text_width(), full=full)
             wrong = any(mismatch.code.value == "failed_run" for mismatch in found.mismatches)

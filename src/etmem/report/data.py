@@ -14,6 +14,8 @@ from etmem.report.view import View
 from etmem.trace.tables import RssSample
 
 VERSION = 1
+NO_BLOCKS = LiveBlocks((), (), (), (), (), (), ())
+NO_STACKS = Stacks((), ())
 
 
 @dataclass(frozen=True)
@@ -62,20 +64,31 @@ class ReportData:
     spans: tuple[SpanRow, ...]
     marks: tuple[Mark, ...]
     rss: tuple[RssRow, ...]
-    blocks: LiveBlocks
-    stacks: Stacks
-    plans: tuple[PlanMap, ...]
-    words: tuple[Entry, ...]
+    blocks: LiveBlocks = NO_BLOCKS
+    stacks: Stacks = NO_STACKS
+    plans: tuple[PlanMap, ...] = ()
+    words: tuple[Entry, ...] = ()
     """What ``etmem explain`` says."""
 
 
 def report_data(view: View) -> ReportData:
+    return replace(
+        timeline_data(view),
+        blocks=live_blocks(view.context) if not view.withheld else NO_BLOCKS,
+        stacks=view.stacks,
+        plans=view.plans,
+        words=tuple(entries().values()),
+    )
+
+
+def timeline_data(view: View) -> ReportData:
+    """Without blocks, stacks, plans and words: what a timeline is drawn from."""
     context = view.context
     return ReportData(
         version=VERSION,
         title=view.title,
         trace=view.trace_path.name,
-        summary=_lean(view.summary),
+        summary=lean(view.summary),
         keys=tuple(
             KeyRow(key.owner, key.instance.label if key.instance else None, key.category.value, key.counted)
             for key in context.keys
@@ -84,10 +97,6 @@ def report_data(view: View) -> ReportData:
         spans=tuple(SpanRow(index, span.begin, span.end) for index, span in enumerate(context.spans)),
         marks=tuple(Mark(name, stamp) for name, stamp in context.peak_stamps.items()),
         rss=() if context.options.dry else tuple(_rss(view, sample) for sample in context.trace.rss),
-        blocks=live_blocks(context) if not view.withheld else LiveBlocks((), (), (), (), (), (), ()),
-        stacks=view.stacks,
-        plans=view.plans,
-        words=tuple(entries().values()),
     )
 
 
@@ -97,7 +106,8 @@ def _rss(view: View, sample: RssSample) -> RssRow:
     return RssRow(sample.stamp, sample.time_ns - start, sample.rss_bytes, sample.high_water_bytes if known else 0)
 
 
-def _lean(summary: Summary) -> Summary:
+def lean(summary: Summary) -> Summary:
+    """What a page shows of a summary: moments without their owners, which the samples hold."""
     return replace(summary, phases=tuple(map(_lean_phase, summary.phases)), planned_tensors=(), largest_blocks=())
 
 

@@ -11,7 +11,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from etmem.report.data import ReportData, report_data
+from etmem.report.data import report_data
 from etmem.report.view import View
 
 _PAGE = """<!doctype html>
@@ -26,7 +26,7 @@ _PAGE = """<!doctype html>
 <style>{style}</style>
 </head>
 <body>
-<noscript>This report needs JavaScript. The figures are in: etmem report {trace} --full</noscript>
+<noscript>This report needs JavaScript. The figures are in: {command}</noscript>
 <main id="report"></main>
 <script type="application/octet-stream" id="etmem-data">{data}</script>
 <script>{script}</script>
@@ -38,22 +38,23 @@ _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inl
 
 
 def render(view: View) -> bytes:
-    return page(report_data(view)).encode()
+    data = report_data(view)
+    return page(data, data.title, f"etmem report {data.trace} --full").encode()
 
 
-def page(data: ReportData) -> str:
-    """The same data gives the same text."""
+def page(data: object, title: str, command: str) -> str:
+    """The same data gives the same text. ``command`` prints the figures where there is no script."""
     return _PAGE.format(
         policy=_POLICY,
-        title=html.escape(f"{data.title} - etmem"),
-        trace=html.escape(data.trace),
+        title=html.escape(f"{title} - etmem"),
+        command=html.escape(command),
         style=_asset("report.css"),
         data=pack(data),
         script=_asset("report.js"),
     )
 
 
-def pack(data: ReportData) -> str:
+def pack(data: object) -> str:
     """JSON under zlib under base64: a fifth of its size, and no name in it can be taken for markup."""
     # ASCII: a path that is not valid UTF-8 (surrogates) survives.
     text = json.dumps(data, default=_fields, separators=(",", ":"), ensure_ascii=True, allow_nan=False)

@@ -37,9 +37,9 @@ def live_blocks(context: Context, most: int = MOST) -> LiveBlocks:
     """Of all that peaks count and of the caller's inputs and outputs."""
     rows = _largest(context, most)
     names = ScopeNames(context)
-    groups, member = grouped(context, rows)
+    found = grouped(context, rows)
     places: dict[tuple[str, ...], int] = {}
-    of_group = [places.setdefault(scope_path(context, names, group)[:-1], len(places)) for group in groups]
+    of_group = [places.setdefault(scope_path(context, names, group)[:-1], len(places)) for group in found.groups]
     blocks = context.blocks
     ends = [FOREVER if end == int(NEVER) else end for end in blocks.end[rows].tolist()]
     return LiveBlocks(
@@ -48,7 +48,7 @@ def live_blocks(context: Context, most: int = MOST) -> LiveBlocks:
         bytes=tuple(blocks.bytes[rows].tolist()),
         key=tuple(context.ledger.code[rows].tolist()),
         file=tuple((context.file_bytes[rows] > 0).astype(int).tolist()),
-        place=tuple(of_group[group] for group in member.tolist()),
+        place=tuple(of_group[group] for group in found.member.tolist()),
         places=tuple(places),
     )
 

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 
 from etmem.analysis.context import Account, Context
+from etmem.analysis.lookup import I64
 from etmem.analysis.timeline import Timeline, sums_at
 from etmem.model.words import PROFILER
+from etmem.report.scope_names import ScopeNames
+from etmem.report.stacks import Group, Groups, delegate_operator
 from etmem.trace.tables import U64
 
 MOST = 2000
 """Moments: about what a wide screen has in pixels."""
+OPERATORS = 12
+"""Operators of one owner that are told apart: more layers than that nobody reads."""
+SMALLER = "smaller operators"
+_LINES = 400
 _PER_BIN = 4
 """The first, lowest, highest and last value of each bin."""
 
@@ -30,18 +38,33 @@ class Series:
 
 
 @dataclass(frozen=True)
+class OperatorSeries:
+    """Live bytes that one operator of an owner asked for, or what no operator did, by its category."""
+
+    owner: str
+    operator: str
+    """Empty where there is none."""
+    category: str
+    """Empty where there is an operator: its blocks may be of several."""
+    file: bool
+    values: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Samples:
     """Every value is exact at its stamp and holds until the next one that is shown."""
 
-    stamps: tuple[int, ...]
-    times_ns: tuple[int, ...]
-    series: tuple[Series, ...]
+    stamps: tuple[int, ...] = ()
+    times_ns: tuple[int, ...] = ()
+    series: tuple[Series, ...] = ()
+    operators: tuple[OperatorSeries, ...] = ()
+    """The counted owners' bytes once more: those of ``series``, cut another way."""
 
 
-def samples(context: Context, most: int = MOST) -> Samples:
-    """The profiler's own memory is left out; what is never live is, too."""
+def samples(context: Context, counted: Groups, most: int = MOST) -> Samples:
+    """The profiler's own memory is left out; what is never live is, too. ``counted``: all blocks that peaks count."""
     if not context.spans:
-        return Samples((), (), ())
+        return Samples()
     stamps = moments(context, most)
     blocks, keys = context.blocks, len(context.keys)
     found = []
@@ -51,7 +74,54 @@ def samples(context: Context, most: int = MOST) -> Samples:
         live = sums_at(stamps, *columns, keys, sizes[rows])
         shown = [key for key in np.flatnonzero(live.any(axis=1)).tolist() if context.keys[key].owner != PROFILER]
         found += [Series(key, is_file, tuple(live[key].tolist())) for key in shown]
-    return Samples(tuple(stamps.tolist()), times(context, stamps), tuple(found))
+    operators = operator_series(context, counted, stamps)
+    return Samples(tuple(stamps.tolist()), times(context, stamps), tuple(found), operators)
+
+
+def operator_series(
+    context: Context, counted: Groups, stamps: U64, most: int = OPERATORS
+) -> tuple[OperatorSeries, ...]:
+    """At most ``most`` of each owner, by their peaks; the smaller ones are one series together."""
+    if not counted.groups:
+        return ()
+    names = ScopeNames(context)
+    sizes = (context.private_bytes + context.file_bytes)[counted.rows]
+    asked = np.bincount(counted.member, sizes, len(counted.groups))
+    lines: dict[_Line, int] = {}
+    of_group = np.empty(len(counted.groups), np.int32)
+    for index in np.argsort(-asked, kind="stable").tolist():
+        line = _line(context, names, counted.groups[index])
+        # Each is a row of as many numbers as there are moments: a thousand kernels must not be a thousand rows.
+        line = line if line in lines or len(lines) < _LINES else replace(line, operator=SMALLER, category="")
+        of_group[index] = lines.setdefault(line, len(lines))
+    begin, end = context.blocks.begin[counted.rows], context.blocks.end[counted.rows]
+    live = sums_at(stamps, begin, end, of_group[counted.member], len(lines), sizes)
+    kept: dict[_Line, I64] = {}
+    taken: Counter[str] = Counter()
+    for index in np.argsort(-live.max(axis=1), kind="stable").tolist():
+        line = list(lines)[index]
+        if live[index].any():
+            taken[line.owner] += line.operator not in ("", SMALLER)
+            line = replace(line, operator=SMALLER) if line.operator and taken[line.owner] > most else line
+            kept[line] = kept.get(line, 0) + live[index]
+    return tuple(
+        OperatorSeries(line.owner, line.operator, line.category, line.file, tuple(kept[line].tolist()))
+        for line in sorted(kept)
+    )
+
+
+@dataclass(frozen=True, order=True)
+class _Line:
+    owner: str
+    operator: str
+    category: str
+    file: bool
+
+
+def _line(context: Context, names: ScopeNames, group: Group) -> _Line:
+    key = context.keys[group.key]
+    operator = delegate_operator(context, group) or names.kernel(group.scope) or ""
+    return _Line(key.owner, operator, "" if operator else key.category.value, group.file)
 
 
 def times(account: Account, stamps: U64) -> tuple[int, ...]:

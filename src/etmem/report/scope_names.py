@@ -27,6 +27,15 @@ class ScopeNames:
             found = self._paths[scope] = self._path(self._table.scopes.get(scope))
         return found
 
+    def kernel(self, scope: int) -> str | None:
+        """The kernel in whose call a scope lies: ``aten::add.out``."""
+        found = self._table.scopes.get(scope)
+        while found is not None and not found.kind.is_phase:
+            if found.kind is ScopeKind.INSTRUCTION and found.name.startswith(_NATIVE):
+                return found.name.removeprefix(_NATIVE)
+            found = self._table.scopes.get(found.parent)
+        return None
+
     def category(self, owner: str, category: Category) -> str:
         """What a path ends in: ``XnnpackBackend packed_weights``."""
         name = {EXECUTORCH: "ExecuTorch", HOST: "host"}.get(owner, owner.removeprefix("delegate:"))

@@ -61,20 +61,28 @@ class Group:
     row: int
 
 
+@dataclass(frozen=True)
+class Groups:
+    """Some blocks and the group that each is in; ``rows`` and ``member`` are of one length."""
+
+    rows: I64
+    groups: tuple[Group, ...]
+    member: I64
+    """Index in ``groups``."""
+
+
 def path_of(row: StackRow) -> tuple[int, ...]:
     """The scopes, in them the call stack, in that what the memory is."""
     return (*row.scope[:-1], *row.native, row.scope[-1])
 
 
-def stacks(context: Context) -> Stacks:
+def stacks(context: Context, counted: Groups) -> Stacks:
     """All blocks that peaks count."""
-    rows = np.flatnonzero(context.ledger.counted)
-    groups, member = grouped(context, rows)
-    weights = _weights(context, rows, member, len(groups))
+    weights = _weights(context, counted)
     frames: dict[str, int] = {}
     names = ScopeNames(context)
     found: dict[tuple[object, ...], I64] = {}
-    for index, group in enumerate(groups):
+    for index, group in enumerate(counted.groups):
         scope = tuple(frames.setdefault(text, len(frames)) for text in scope_path(context, names, group))
         native = tuple(frames.setdefault(text, len(frames)) for text in native_path(context, group.stack))
         place = (scope, native, group.key, group.file)
@@ -82,8 +90,13 @@ def stacks(context: Context) -> Stacks:
     return Stacks(tuple(frames), tuple(_row(place, sums) for place, sums in found.items()))
 
 
-def grouped(context: Context, rows: I64) -> tuple[list[Group], I64]:
-    """The groups that some rows fall into, and the group of each row."""
+def counted_groups(context: Context) -> Groups:
+    """Of all blocks that peaks count."""
+    return grouped(context, np.flatnonzero(context.ledger.counted))
+
+
+def grouped(context: Context, rows: I64) -> Groups:
+    """The groups that some rows fall into."""
     file = context.file_bytes[rows] > 0
     columns = (context.who.scope[rows], context.blocks.stack[rows], context.ledger.code[rows], file)
     label = np.zeros(len(rows), np.uint64)
@@ -95,14 +108,15 @@ def grouped(context: Context, rows: I64) -> tuple[list[Group], I64]:
     _, first, member = np.unique(label, return_index=True, return_inverse=True)
     scopes, called, keys, files = ([column[row] for row in first.tolist()] for column in columns)
     parts = zip(scopes, called, keys, files, rows[first].tolist(), strict=True)
-    return [Group(int(a), int(b), int(c), bool(d), row) for a, b, c, d, row in parts], member.astype(np.int64)
+    groups = tuple(Group(int(a), int(b), int(c), bool(d), row) for a, b, c, d, row in parts)
+    return Groups(rows, groups, member.astype(np.int64))
 
 
 def scope_path(context: Context, names: ScopeNames, group: Group) -> tuple[str, ...]:
     """Phase, instruction, delegate and tags; then the operator that the backend's description finds; then what
     the memory is."""
     key = context.keys[group.key]
-    operator = _operator(context, group)
+    operator = delegate_operator(context, group)
     category = names.category(key.owner, Category(key.category))
     return (*names.path(group.scope), *([operator] if operator else []), category)
 
@@ -121,7 +135,8 @@ def _frame(context: Context, name: str, address: int) -> str:
     return f"[{PurePath(piece.path).name}]" if piece is not None else UNKNOWN
 
 
-def _operator(context: Context, group: Group) -> str | None:
+def delegate_operator(context: Context, group: Group) -> str | None:
+    """The operator that a backend's description finds in the call stack."""
     owner = context.keys[group.key].owner
     description = context.descriptions.get(owner.partition(":")[2])
     addresses = context.trace.stacks.get(group.stack)
@@ -131,8 +146,9 @@ def _operator(context: Context, group: Group) -> str | None:
     return description.operator(context.symbolizer.stack(addresses), function)
 
 
-def _weights(context: Context, rows: I64, member: I64, groups: int) -> I64:
+def _weights(context: Context, counted: Groups) -> I64:
     """Per group: bytes and number, at each moment of ``AT`` and of all that was allocated; shape (groups, 8)."""
+    rows, member, groups = counted.rows, counted.member, len(counted.groups)
     sizes = (context.private_bytes + context.file_bytes)[rows]
     columns = []
     for live in (*(_live(context, at, rows) for at in AT), context.fresh[rows]):

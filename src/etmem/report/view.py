@@ -11,7 +11,7 @@ from etmem.analysis.issues import hooks_missed
 from etmem.model.summary import Summary
 from etmem.report.plans import PlanMap, plan_maps
 from etmem.report.samples import Samples, samples
-from etmem.report.stacks import Stacks, stacks
+from etmem.report.stacks import Groups, Stacks, counted_groups, stacks
 
 
 @dataclass(frozen=True)
@@ -41,12 +41,16 @@ class View:
         return bool(hooks_missed(self.context))
 
     @cached_property
+    def counted(self) -> Groups:
+        return counted_groups(self.context)
+
+    @cached_property
     def samples(self) -> Samples:
-        return samples(self.context) if not self.withheld else Samples((), (), ())
+        return samples(self.context, self.counted) if not self.withheld else Samples()
 
     @cached_property
     def stacks(self) -> Stacks:
-        return stacks(self.context) if not self.withheld else Stacks((), ())
+        return stacks(self.context, self.counted) if not self.withheld else Stacks((), ())
 
     @cached_property
     def plans(self) -> tuple[PlanMap, ...]:
