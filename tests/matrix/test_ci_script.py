@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -79,6 +80,16 @@ def test_options_reach_the_profile(branches, tmp_path):
     assert done.returncode == 0
     assert "changed, not alike" in done.stdout
     assert "loader" in done.stdout
+
+
+def test_a_page_stays_below_what_a_comment_may_hold():
+    script = runpy.run_path(str(ACTION / "compare.py"))
+    rows = [script["Row"](f"model_{n}", ("1", "2", "3"), "changed", "x" * 20_000) for n in range(6)]
+    page = script["page"](rows)
+    assert len(page) < 65_536
+    assert page.count("<details>") == page.count("</details>") == 2
+    assert "Of 4 more there is no room here" in page
+    assert page.count("| `model_") == 6
 
 
 def test_the_action_uses_options_that_the_script_has():

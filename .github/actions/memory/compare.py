@@ -19,6 +19,8 @@ from pathlib import Path
 
 OK, FAILURE, OVER_BUDGET = 0, 1, 3
 MIB = 1024 * 1024
+LONGEST_PAGE = 60_000
+"""Characters: GitHub refuses a comment of more than 65,536."""
 
 
 @dataclass(frozen=True)
@@ -114,12 +116,23 @@ def page(rows: list[Row]) -> str:
     lines = [f"## Memory: {', '.join(words) or 'no change'}", ""]
     lines += ["| program | load | inference | steady | |", "| :-- | --: | --: | --: | :-- |"]
     lines += [f"| `{row.name}` | {' | '.join(row.cells)} | {row.state} |" for row in rows]
+    end = ["", "Counted private and file-backed bytes of ExecuTorch and its delegates; etmem diff has every level."]
+    left = LONGEST_PAGE - len("\n".join([*lines, *end]))
+    hidden = 0
     for row in rows:
-        if row.details:
-            summary = f"<summary><code>{row.name}</code> {row.state.replace('*', '')}</summary>"
-            lines += ["", f"<details>{summary}", "", row.details.strip(), "", "</details>"]
-    lines += ["", "Counted private and file-backed bytes of ExecuTorch and its delegates; etmem diff has every level."]
-    return "\n".join(lines) + "\n"
+        details = _folded(row) if row.details else ""
+        if len(details) > left:
+            hidden += 1
+        elif details:
+            lines.append(details)
+            left -= len(details) + 1
+    lines += ["", f"Of {hidden} more there is no room here: etmem diff on the bundles."] if hidden else []
+    return "\n".join([*lines, *end]) + "\n"
+
+
+def _folded(row: Row) -> str:
+    summary = f"<summary><code>{row.name}</code> {row.state.replace('*', '')}</summary>"
+    return "\n".join(["", f"<details>{summary}", "", row.details.strip(), "", "</details>"])
 
 
 def _etmem(*arguments: object) -> subprocess.CompletedProcess[str]:
