@@ -61,6 +61,9 @@ class Runner:
         if "uses" in step:
             assert step["uses"].startswith("actions/upload-artifact@")
             source = Path(self._filled(step["with"]["path"]))
+            if not source.exists():
+                assert step["with"]["if-no-files-found"] == "warn"
+                return 0
             shutil.copytree(source, self.folder / "artifacts" / self._filled(step["with"]["name"]), dirs_exist_ok=True)
             return 0
         output = self.folder / "output"

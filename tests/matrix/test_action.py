@@ -97,10 +97,11 @@ def test_a_pull_request_gets_one_comment_that_later_runs_write_over(models, base
 
 
 def test_without_a_run_of_the_base_branch_there_is_nothing_to_compare(models, tmp_path):
-    runner = pull_request(tmp_path, models, None)
+    runner = pull_request(tmp_path, models, None, comment="false")
     assert runner.run() == 0, runner.notices
     assert "::notice::no run of memory.yml on main" in runner.notices
-    assert "## Memory: no change" in comments(runner)[0]
+    assert "## Memory: no change" in runner.summary
+    assert comments(runner) == [], "none is wanted"
 
 
 def test_over_budget_fails_the_job_after_it_was_told(models, base, tmp_path):
@@ -116,12 +117,6 @@ def test_a_token_that_may_not_write_leaves_the_page_in_the_summary(models, base,
     assert runner.run() == 0
     assert "::notice::the page could not be posted" in runner.notices
     assert "1 changed" in runner.summary
-
-
-def test_no_comment_is_written_where_none_is_wanted(models, base, tmp_path):
-    runner = pull_request(tmp_path, models, base, comment="false")
-    assert runner.run() == 0
-    assert comments(runner) == []
 
 
 def test_a_folder_without_programs_fails(models, base, tmp_path):
