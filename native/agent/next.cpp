@@ -9,12 +9,11 @@
 
 namespace etmem {
 namespace bootstrap {
-namespace {
 
-constexpr size_t kBytes = 128 * 1024;
 alignas(16) char arena[kBytes];
-size_t used;
 
+namespace {
+size_t used;
 }  // namespace
 
 void* allocate(size_t bytes) {
@@ -22,8 +21,6 @@ void* allocate(size_t bytes) {
   const size_t at = __atomic_fetch_add(&used, bytes, __ATOMIC_RELAXED);
   return at + bytes <= kBytes && bytes <= kBytes ? arena + at : nullptr;
 }
-
-bool owns(const void* block) { return block >= arena && block < arena + kBytes; }
 
 size_t at_most(const void* block, size_t bytes) {
   const size_t left = static_cast<size_t>(arena + kBytes - static_cast<const char*>(block));

@@ -8,7 +8,7 @@
 
 namespace etmem {
 
-thread_local ThreadState t_state __attribute__((tls_model("initial-exec")));
+__thread ThreadState t_state __attribute__((tls_model("initial-exec")));
 
 void begin_trace(uint32_t trace) {
   t_state.cursor = nullptr;  // the old chunk stays mapped: another thread may be writing its own to the last
@@ -87,25 +87,42 @@ char* meta_space(size_t bytes) {
 
 }  // namespace
 
+namespace {
+
+ChunkHeader* own_chunk() { return reinterpret_cast<ChunkHeader*>(reinterpret_cast<char*>(t_state.end) - kChunkBytes); }
+
+}  // namespace
+
 Event* refill() {
   Busy busy;
-  ChunkHeader* fresh = nullptr;
+  ChunkHeader* chunk = nullptr;
   if (busy.entered && recording()) {
     if (t_state.tid == 0) enter_thread(0, 0, 0, true);
-    fresh = trace_file::next_chunk(format::kEvents, t_state.tid);
+    if (t_state.end == nullptr) {
+      chunk = trace_file::next_chunk(format::kEvents, t_state.tid);
+    } else if (trace_file::empty_chunk(own_chunk())) {
+      chunk = own_chunk();
+    }
   }
-  if (fresh == nullptr) {
+  if (chunk == nullptr) {
     t_state.cursor = t_state.end;  // taken past the end: back, or it would wrap around in the end
     trace_file::count_drop();
     return nullptr;
   }
-  if (t_state.end != nullptr) {
-    trace_file::release_chunk(reinterpret_cast<ChunkHeader*>(reinterpret_cast<char*>(t_state.end) - kChunkBytes));
-  }
-  Event* first = reinterpret_cast<Event*>(fresh + 1);
-  t_state.end = reinterpret_cast<Event*>(reinterpret_cast<char*>(fresh) + kChunkBytes);
+  Event* first = reinterpret_cast<Event*>(chunk + 1);
+  t_state.end = reinterpret_cast<Event*>(reinterpret_cast<char*>(chunk) + kChunkBytes);
   t_state.cursor = first + 1;
   return first;
+}
+
+void record_again(Event* event) {
+  if (t_state.end == nullptr || event >= t_state.end || reinterpret_cast<ChunkHeader*>(event) < own_chunk()) return;
+  const Event copy = *event;
+  event->stamp = 0;
+  Event* slot = take_slot();
+  if (slot == nullptr) return;
+  memcpy(&slot->address, &copy.address, sizeof copy - sizeof copy.stamp);
+  __atomic_store_n(&slot->stamp, copy.stamp, __ATOMIC_RELEASE);
 }
 
 bool meta(format::MetaType type, const void* fixed, size_t fixed_bytes, const void* tail, size_t tail_bytes,

@@ -10,8 +10,12 @@
 
 namespace etmem::recorder {
 
-/* Takes a chunk for the thread and returns the first slot of it, or nullptr: the event is dropped. */
+/* Makes room in the thread's chunk and returns its first slot, or nullptr: the event is dropped. */
 format::Event* refill();
+
+/* A signal handler filled the chunk after the event's slot was taken: the record came too late to be moved with the
+ * others, and would be written over. */
+void record_again(format::Event* event);
 
 /* The slot is taken with one instruction: a signal handler that allocates in between gets the next one. */
 inline format::Event* take_slot() {
@@ -36,6 +40,7 @@ inline void write(uint64_t stamp, format::EventKind kind, uint8_t flags, const v
   event->scope = t_state.scope;
   event->stack = stack;
   __atomic_store_n(&event->stamp, stamp, __ATOMIC_RELEASE);
+  if (ETMEM_UNLIKELY(event >= t_state.cursor)) record_again(event);
 }
 
 /* True when the calling hook should record: this process records and the thread is not inside the agent. */

@@ -39,7 +39,8 @@ struct ThreadState {
 };
 static_assert(sizeof(ThreadState) <= 64);
 
-extern thread_local ThreadState t_state __attribute__((tls_model("initial-exec")));
+/* Not thread_local, whose users elsewhere ask at each access whether it is to be constructed. */
+extern __thread ThreadState t_state __attribute__((tls_model("initial-exec")));
 
 /* The number of the trace being recorded, 1 for the first of the process; 0 while none is. It lies in a page that
  * the kernel wipes in a forked child, so that a child never writes into its parent's trace, whichever way it was

@@ -1,11 +1,13 @@
 /* System calls that the agent makes for itself, past its own hooks. */
 #pragma once
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,6 +21,29 @@ inline void* map(size_t bytes, int flags, int fd = -1, off_t offset = 0) {
 inline void* map_private(size_t bytes) { return map(bytes, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE); }
 
 inline void unmap(void* address, size_t bytes) { syscall(SYS_munmap, address, bytes); }
+
+/* Makes the pages of a mapping present and writable. Before Linux 5.14 nothing is done. */
+inline void populate(void* address, size_t bytes) {
+  constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE
+  syscall(SYS_madvise, address, bytes, kPopulateWrite);
+}
+
+/* Writes `head` and then `body` at an offset, all of it or false. */
+inline bool write_at(int fd, const void* head, size_t head_bytes, const void* body, size_t body_bytes, off_t offset) {
+  size_t done = 0;
+  while (done < head_bytes + body_bytes) {
+    const size_t of_body = done < head_bytes ? 0 : done - head_bytes;
+    iovec parts[2] = {{const_cast<char*>(static_cast<const char*>(head)) + done, head_bytes - done},
+                      {const_cast<char*>(static_cast<const char*>(body)) + of_body, body_bytes - of_body}};
+    const bool both = done < head_bytes;
+    const off_t at = offset + static_cast<off_t>(done);
+    const long n = syscall(SYS_pwritev, fd, both ? parts : parts + 1, both ? 2 : 1, at, 0L);
+    if (n == -1 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    done += static_cast<size_t>(n);
+  }
+  return true;
+}
 
 inline int open(const char* path, int flags, int mode = 0) {
   return static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC, mode));

@@ -81,6 +81,20 @@ void stop(uint32_t status) {
   *g_switch = 0;
 }
 
+/* With the lock held: for one more chunk. */
+bool has_room() {
+  if (!recording()) return false;
+  if (allocate_to(g_next_chunk + 1)) return true;
+  stop(format::kDiskFull);
+  return false;
+}
+
+void note_progress() {
+  g_header->chunks = g_next_chunk;
+  g_header->stamps = __atomic_load_n(&g_stamp, __ATOMIC_RELAXED);
+  g_header->agent_bytes = arena::mapped_bytes();
+}
+
 }  // namespace
 
 Header& header() { return *g_header; }
@@ -132,17 +146,14 @@ bool open(const char* path, uint32_t flags) {
 
 ChunkHeader* next_chunk(format::ChunkKind kind, uint32_t thread) {
   Guard guard(grow_lock);
-  if (!recording()) return nullptr;
-  if (!allocate_to(g_next_chunk + 1)) {
-    stop(format::kDiskFull);
-    return nullptr;
-  }
-  /* Populated in one call: a fault per page would cost more than all the records in it. */
-  void* at = sys::map(kChunkBytes, MAP_SHARED | MAP_POPULATE, g_fd, chunk_offset(g_next_chunk));
+  if (!has_room()) return nullptr;
+  void* at = sys::map(kChunkBytes, MAP_SHARED, g_fd, chunk_offset(g_next_chunk));
   if (at == nullptr) {
     stop(0);
     return nullptr;
   }
+  /* For writing, in one call: MAP_POPULATE only reads, and each page's first store would fault. */
+  sys::populate(at, kChunkBytes);
   ChunkHeader* chunk = static_cast<ChunkHeader*>(at);
   chunk->kind = kind;
   chunk->thread = thread;
@@ -150,18 +161,43 @@ ChunkHeader* next_chunk(format::ChunkKind kind, uint32_t thread) {
   chunk->time_ns = sys::now_ns();
   chunk->stamp = __atomic_load_n(&g_stamp, __ATOMIC_RELAXED);
   __atomic_store_n(&chunk->magic, format::kChunkMagic, __ATOMIC_RELEASE);
-  g_header->chunks = g_next_chunk;
-  g_header->stamps = chunk->stamp;
-  g_header->agent_bytes = arena::mapped_bytes();
+  note_progress();
   return chunk;
+}
+
+bool empty_chunk(ChunkHeader* chunk) {
+  ChunkHeader copy = *chunk;
+  int fd;
+  {
+    Guard guard(grow_lock);
+    if (!has_room()) return false;
+    copy.sequence = g_next_chunk++;
+    fd = g_fd;
+    note_progress();
+  }
+  __atomic_store_n(&chunk->copying, uint64_t{copy.sequence} + 1, __ATOMIC_RELEASE);
+  char* events = reinterpret_cast<char*>(chunk + 1);
+  constexpr size_t kBytes = kChunkBytes - sizeof(ChunkHeader);
+  /* A write into pages that are not mapped: to map, fault in and unmap them costs three times as much. */
+  if (!sys::write_at(fd, &copy, sizeof copy, events, kBytes, chunk_offset(copy.sequence))) {
+    stop(format::kDiskFull);
+    return false;
+  }
+  /* Stamps alone: a record that is half zero when the process is killed would be a wrong one. */
+  for (char* at = events; at < events + kBytes; at += sizeof(format::Event)) {
+    __atomic_store_n(&reinterpret_cast<format::Event*>(at)->stamp, 0, __ATOMIC_RELAXED);
+  }
+  chunk->time_ns = sys::now_ns();
+  chunk->stamp = __atomic_load_n(&g_stamp, __ATOMIC_RELAXED);
+  __atomic_store_n(&chunk->copying, 0, __ATOMIC_RELEASE);
+  return true;
 }
 
 void release_chunk(ChunkHeader* chunk) { sys::unmap(chunk, kChunkBytes); }
 
 void close() {
   Guard guard(grow_lock);
-  g_header->stamps = __atomic_load_n(&g_stamp, __ATOMIC_RELAXED);
-  g_header->agent_bytes = arena::mapped_bytes();
+  note_progress();
   __atomic_or_fetch(&g_header->status, format::kClosed, __ATOMIC_RELAXED);
   if (fd_is_ours() && ftruncate(g_fd, chunk_offset(g_next_chunk)) == 0) g_allocated_chunks = g_next_chunk;
 }

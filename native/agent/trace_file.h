@@ -17,6 +17,10 @@ format::ChunkHeader* next_chunk(format::ChunkKind kind, uint32_t thread);
 
 void release_chunk(format::ChunkHeader* chunk);
 
+/* Moves the events of a full chunk to one of their own, which is written and not mapped, and empties it. At any moment
+ * each event is in one of them or, the same, in both. False when the file cannot grow. */
+bool empty_chunk(format::ChunkHeader* chunk);
+
 /* The live header; valid after open. */
 format::Header& header();
 

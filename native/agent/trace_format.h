@@ -4,7 +4,8 @@
  *   page 1...       chunks of Header.chunk_bytes, each a ChunkHeader and its payload
  *
  * Chunks of kind kEvents belong to one thread and hold Event records; a record is valid when its stamp
- * is not zero (the stamp is stored last). Chunks of kind kMeta hold MetaHeader + payload entries of
+ * is not zero (the stamp is stored last). A thread writes into one chunk all the time and moves its events to another
+ * one when it is full. Chunks of kind kMeta hold MetaHeader + payload entries of
  * varying length; the first entry of type 0 ends the chunk. Everything is little-endian. A file whose
  * writer was killed needs no repair: what was recorded is in the page cache.
  */
@@ -58,7 +59,8 @@ struct ChunkHeader {
   uint32_t sequence;  // 0, 1, 2... over the whole file
   uint64_t time_ns;   // when the chunk was handed out
   uint64_t stamp;     // the last stamp given by then: with time_ns, a point of the stamp-to-time line
-  uint64_t reserved[4];
+  uint64_t copying;   // not 0: its events are being moved to the chunk of this sequence minus one, and may be in both
+  uint64_t reserved[3];
 };
 static_assert(sizeof(ChunkHeader) == 64);
 

@@ -18,7 +18,7 @@ INCLUDE = PROGRAMS.parents[1] / "include"
 PAIRS = 20_000
 ALLOWED = 1.10
 
-ADDED = 76.7
+ADDED = 57.3
 """Instructions that recording one malloc or one free adds, when this was last looked at. Lower it with the code."""
 
 STACK = 1560.0

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from etmem.trace.blocks import blocks
-from etmem.trace.reader import read
+from etmem.trace.reader import open_mapped, read, walk
 from etmem.trace.tables import NEVER, EventKind
 from tests.agent.recording import PROGRAMS, allocations, compile_library, compile_program, record
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 PROCESS = PROGRAMS / "process"
 OURS, CHILDS = 5001, 6001
+THREADS = 4
 
 
 def build_process(name: str, folder: Path) -> Path:
@@ -71,6 +72,19 @@ def test_every_record_before_the_end_is_readable(how: str, status: int, tmp_path
     assert recording.trace.header.closed == (how in ("return", "exit"))
 
 
+def test_killed_anywhere(tmp_path: Path) -> None:
+    """GIVEN threads that only allocate WHEN the process is killed THEN a thread lacks at most the record it was at."""
+    program = build_process("until_killed", tmp_path)
+    for milliseconds in range(1, 40, 3):
+        recording = record([program, str(milliseconds)], tmp_path)
+        assert recording.status == -9
+        given = set(recording.trace.events.stamp.tolist())
+        last = max(given)
+        given.update(walk(open_mapped(recording.path)).entries.stamps)
+        missing = set(range(1, last + 1)) - given
+        assert len(missing) <= THREADS + 1
+
+
 def test_32_threads(tmp_path: Path) -> None:
     recording = record([build_process("threads", tmp_path)], tmp_path)
     counts = allocations(recording.trace)
@@ -95,6 +109,15 @@ def test_a_signal_handler_that_allocates(tmp_path: Path) -> None:
     seen = allocations(recording.trace)[7001]
     assert seen >= 200 - recording.trace.header.dropped_events
     assert seen > 0
+
+
+def test_a_signal_handler_that_fills_the_chunk(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """GIVEN a signal between the taking of a slot and its record WHEN the handler needs room THEN no record is lost."""
+    recording = record([build_process("signal_fills", tmp_path)], tmp_path)
+    assert recording.status == 0
+    _, stats = blocks(recording.trace)
+    assert allocations(recording.trace)[OURS] == int(capfd.readouterr().out)
+    assert stats.replaced_allocations == stats.unmatched_frees == 0
 
 
 def test_call_stacks_while_another_thread_opens_libraries(tmp_path: Path) -> None:

@@ -89,7 +89,8 @@ def walk(data: npt.NDArray[np.uint8]) -> Contents:
     truncated = raw.chunks > chunks or (len(payload) % raw.chunk_bytes != 0)
     entries = Entries()
     points: list[tuple[int, int]] = []
-    spans: list[tuple[int, int]] = []
+    spans: dict[int, tuple[int, int]] = {}
+    moving: list[tuple[int, int]] = []
     meta_chunks: list[tuple[npt.NDArray[np.uint8], bool]] = []
     threads = np.zeros(chunks, np.uint32)
     slots = raw.chunk_bytes // layout.EVENT_DTYPE.itemsize
@@ -98,15 +99,19 @@ def walk(data: npt.NDArray[np.uint8]) -> Contents:
         head = _chunk_header(chunk, index)
         if head is None:
             continue
-        kind, threads[index], point = head
+        kind, threads[index], point, copying = head
         points.append(point)
         if kind is ChunkKind.EVENTS:
-            spans.append((index * slots + layout.CHUNK.size // 32, index * slots + len(chunk) // 32))
+            spans[index] = (index * slots + layout.CHUNK.size // 32, index * slots + len(chunk) // 32)
+            if copying:
+                moving.append((index, copying - 1))
         else:
             meta_chunks.append((chunk[layout.CHUNK.size :], len(chunk) == raw.chunk_bytes))
             read_chunk(meta_chunks[-1][0].data, entries, meta_chunks[-1][1])
-    bounds = np.array(spans, np.uint64).reshape(-1, 2)
     records = payload[: len(payload) // 32 * 32].view(layout.EVENT_DTYPE)
+    for index, copy in moving:
+        spans[index] = _left_behind(records, spans, index, copy, threads)
+    bounds = np.array(list(spans.values()), np.uint64).reshape(-1, 2)
     first, last = (np.ascontiguousarray(bounds[:, side]) for side in (0, 1))
     contents = Contents(
         header=replace(raw.public, truncated=truncated),
@@ -119,16 +124,38 @@ def walk(data: npt.NDArray[np.uint8]) -> Contents:
     return replace(contents, header=_count_lost(contents, raw)) if truncated else contents
 
 
-def _chunk_header(chunk: npt.NDArray[np.uint8], index: int) -> tuple[ChunkKind, int, tuple[int, int]] | None:
+def _left_behind(
+    records: npt.NDArray[np.void],
+    spans: dict[int, tuple[int, int]],
+    index: int,
+    copy: int,
+    threads: npt.NDArray[np.uint32],
+) -> tuple[int, int]:
+    """The slots of a chunk that are not in its copy: the process died while it moved them, from the first on."""
+    first, last = spans[index]
+    if copy not in spans:
+        return first, last  # not begun, or cut off with the file's end
+    if copy == index or threads[copy] != threads[index]:
+        raise damaged(f"chunk {index} was being moved to chunk {copy}, which is another thread's")
+    begin, end = spans[copy]
+    there = np.flatnonzero(records["stamp"][begin:end])
+    moved = min(int(there[-1]) + 1 if len(there) else 0, last - first)
+    here = records[first : first + moved]
+    if not ((here["stamp"] == 0) | (here == records[begin : begin + moved])).all():
+        raise damaged(f"chunk {index} is not what was moved to chunk {copy}")
+    return first + moved, last
+
+
+def _chunk_header(chunk: npt.NDArray[np.uint8], index: int) -> tuple[ChunkKind, int, tuple[int, int], int] | None:
     """None for a chunk that was never handed out, and for one whose header is cut off."""
     if len(chunk) < layout.CHUNK.size:
         return None
-    magic, kind, thread, sequence, time_ns, stamp, *_ = layout.CHUNK.unpack_from(chunk.data)
+    magic, kind, thread, sequence, time_ns, stamp, copying, *_ = layout.CHUNK.unpack_from(chunk.data)
     if magic == 0:
         return None
     if magic != layout.CHUNK_MAGIC or kind not in (ChunkKind.EVENTS, ChunkKind.META) or sequence != index:
         raise damaged(f"chunk {index} is not one")
-    return ChunkKind(kind), thread, (stamp, time_ns)
+    return ChunkKind(kind), thread, (stamp, time_ns), copying
 
 
 def _known_scopes(entries: Entries) -> npt.NDArray[np.uint8]:
