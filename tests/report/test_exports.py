@@ -7,6 +7,7 @@ import gzip
 import json
 import os
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -126,6 +127,25 @@ def test_pprof_holds_both_spaces(view):
     assert owners == {"executorch", "delegate:XnnpackBackend"}
     assert strings[profile.default_sample_type] == "inuse_space"
     assert gzip.decompress(render("pprof", view)) == gzip.decompress(render("pprof", view))
+
+
+def go_pprof(path: Path, *options: str) -> str:
+    command = ["go", "tool", "pprof", *options, str(path)]
+    environment = {**os.environ, "PPROF_TMPDIR": str(path.parent), "HOME": str(path.parent)}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.parametrize("name", ["inuse_space", "alloc_space"])
+def test_pprof_itself_reads_it(view, tmp_path, name):
+    path = tmp_path / "small.pb.gz"
+    path.write_bytes(render("pprof", view))
+    text = go_pprof(path, "-top", f"-sample_index={name}", "-unit=B", "-nodefraction=0")
+    total = peak(view) if name == "inuse_space" else sum(row.allocated.bytes for row in view.stacks.rows)
+    assert f"Type: {name}" in text
+    assert f"Showing nodes accounting for {total}B, 100% of {total}B total" in text
+    flat = {line.split(maxsplit=5)[5]: line.split()[0] for line in text.splitlines()[5:]}
+    assert flat["XnnpackBackend packed_weights"] == f"{3 * MIB}B"
+    assert "owner: Total" in go_pprof(path, "-tags", f"-sample_index={name}")
 
 
 def test_perfetto_counters_reach_the_peak_and_slices_nest(view):

@@ -22,7 +22,7 @@ def first_screen(summary: Summary, width: int, *, exact: bool, full: bool, trace
     if len(summary.findings) == 1 and len(findings[-1]) + 3 + len(explain) <= width:
         findings[-1] += f"   {explain}"
         explain = ""
-    steps = [*([] if full else ["--full"]), "--json FILE", *([explain] if explain else [])]
+    steps = ["--html FILE", *([] if full else ["--full"]), *([explain] if explain else [])]
     sections = [
         header_lines(summary, width, exact=exact) + peak_lines(summary, scale, width) + _table(summary, scale, width),
         source_lines(summary, scale, width),
