@@ -210,6 +210,11 @@ extern "C" ETMEM_EXPORT int etmem_attach(const char* path, const etmem::recordin
   return etmem::attach::attach() > 0 ? 0 : ENOSYS;
 }
 
+/* For Python: `told` is called at the edges of phases until the recording ends; nullptr: no more. */
+extern "C" ETMEM_EXPORT void etmem_on_edge(void (*told)(void)) {
+  __atomic_store_n(&etmem::scopes::on_edge, told, __ATOMIC_RELEASE);
+}
+
 extern "C" ETMEM_EXPORT void etmem_detach(void) {
   if (!etmem::recording()) return;
   etmem::attach::detach();

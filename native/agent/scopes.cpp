@@ -1,5 +1,7 @@
 #include "scopes.h"
 
+#include <errno.h>
+
 #include "arena.h"
 #include "etmem/etmem.h"
 #include "observe.h"
@@ -10,6 +12,7 @@
 namespace etmem::scopes {
 
 bool all_stacks;
+void (*on_edge)();
 
 namespace {
 
@@ -55,6 +58,24 @@ uint32_t enter(uint32_t kind, uint32_t name, int64_t a, int64_t b, uint32_t flag
   return id;
 }
 
+void tell_edge() {
+  void (*told)() = __atomic_load_n(&on_edge, __ATOMIC_ACQUIRE);
+  if (told == nullptr || t_state.busy != 0) return;
+  const uint32_t own = enter(format::kScopeProfiler, recorder::string("sources"), 0, 0, 0);
+  if (own == 0) return;
+  const int saved = errno;
+  told();
+  errno = saved;
+  end(own, false);
+}
+
+bool is_open_phase(uint32_t scope) {
+  for (uint32_t at = t_state.depth; at > 0; --at) {
+    if (t_state.scopes[at - 1].id == scope) return is_phase(t_state.scopes[at - 1].kind);
+  }
+  return false;
+}
+
 }  // namespace
 
 void begin_trace() { older = __atomic_load_n(&last_id, __ATOMIC_RELAXED); }
@@ -74,6 +95,7 @@ uint32_t thread_storage() {
 }
 
 uint32_t begin(uint32_t kind, uint32_t name, int64_t a, int64_t b, uint32_t flags) {
+  if (is_phase(kind)) tell_edge();
   const uint32_t id = enter(kind, name, a, b, flags);
   if (all_stacks && id != 0 && is_phase(kind)) {
     const uint32_t own = enter(format::kScopeProfiler, 0, 0, 0, 0);
@@ -85,6 +107,7 @@ uint32_t begin(uint32_t kind, uint32_t name, int64_t a, int64_t b, uint32_t flag
 
 void end(uint32_t scope, bool failed) {
   if (scope == 0) return;
+  if (is_open_phase(scope)) tell_edge();
   Busy busy;
   if (!busy.entered) return;
   uint32_t at = t_state.depth;

@@ -8,6 +8,10 @@ namespace etmem::scopes {
 /* Every scope but the profiler's own records call stacks. */
 extern bool all_stacks;
 
+/* Called on a phase's thread before it begins and as the last thing in it; nullptr: nobody asks. What it allocates is
+ * the profiler's. */
+extern void (*on_edge)();
+
 /* Scopes that are open now are an earlier trace's. */
 void begin_trace();
 

@@ -2,7 +2,8 @@
 
 ``etmem.profile("model.pte")`` runs a program and says who owns every byte; ``etmem.load("run.etmem")``
 reads a trace; ``with etmem.trace("run.etmem") as t:`` records a running interpreter; ``etmem.plan("model.pte")``
-tells what a program will need from its file alone. Names load on first use, so that importing etmem costs nothing.
+tells what a program will need from its file alone; ``with etmem.scope("preprocess"):`` and ``etmem.tag("weights")`` say
+what the code of a recorded process does. Names load on first use, so that importing etmem costs nothing.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from etmem.api import Profile, load, profile
     from etmem.capture.attached import Recording, trace
+    from etmem.capture.client import scope, tag
     from etmem.model.errors import EtmemError
     from etmem.model.summary import Summary
     from etmem.planning import PlanOptions, ProgramPlan, plan
@@ -29,6 +31,8 @@ __all__ = [
     "load",
     "plan",
     "profile",
+    "scope",
+    "tag",
     "trace",
 ]
 
@@ -42,6 +46,8 @@ _HOMES = {
     "load": "etmem.api",
     "plan": "etmem.planning",
     "profile": "etmem.api",
+    "scope": "etmem.capture.client",
+    "tag": "etmem.capture.client",
 }
 
 

@@ -290,6 +290,7 @@ _CONVERT: dict[str, Callable[[object], object]] = {
     "data": _paths,
     "libraries": _paths,
     "describe": _paths,
+    "sources": lambda value: tuple(str(item) for item in _several(value)),
     "shapes": _shapes,
     "backend_options": _backend_options,
     "output": _path,

@@ -17,6 +17,7 @@ from etmem.analysis import (
     instructions,
     issues,
     modules,
+    named_scopes,
     owners,
     peak_parts,
     peaks,
@@ -143,6 +144,7 @@ def summary(context: Context, find: Finder) -> Summary:
         planned_tensors=planned_tensors.planned_tensors(context),
         peak_parts=() if withheld else peak_parts.peak_parts(context),
         delegate_operators=() if withheld else peak_parts.delegate_operators(context),
+        named_scopes=named_scopes.named_scopes(context),
     )
 
 

@@ -12,11 +12,14 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeAlias
 
-from etmem.capture import build, machine
+from etmem.capture import build, client, machine
+from etmem.capture.asking import note_of
 from etmem.capture.executorch import UNKNOWN_VERSION
 from etmem.capture.metadata import CAPTURE_NOTE, CaptureMetadata, encode, notes_variable
 from etmem.model.errors import CaptureError, UsageError
 from etmem.model.summary import Target
+from etmem.model.words import IssueCode
+from etmem.sources import INTERVAL_SECONDS, MemorySource, Sampler, source
 from etmem.trace.tables import WINDOW_NOTE
 
 if TYPE_CHECKING:
@@ -46,6 +49,7 @@ class _Options(ctypes.Structure):
     )
 
 
+_Edge = ctypes.CFUNCTYPE(None)
 _kept: list[_Options] = []
 """The agent keeps pointers into them for as long as it records."""
 
@@ -62,11 +66,26 @@ class Recording:
     ``etmem run``, which records the process already, and ``CaptureError`` where it cannot be written.
     """
 
-    def __init__(self, path: str | Path, *, stacks: bool = False, describe: _Paths = ()) -> None:
-        """``stacks``: every allocation inside a phase records its native call stack; ``describe``: see ``load``."""
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        stacks: bool = False,
+        describe: _Paths = (),
+        sources: Sequence[str | MemorySource] = (),
+        interval_seconds: float = INTERVAL_SECONDS,
+    ) -> None:
+        """``stacks``: every allocation inside a phase records its native call stack; ``describe``: see ``load``.
+
+        ``sources`` are asked at the edges of phases and every ``interval_seconds``, in this process: names, or objects
+        with the methods of ``etmem.sources.MemorySource``.
+        """
         self.path = Path(path)
         self._stacks = stacks
         self._describe = tuple(Path(path) for path in ((describe,) if isinstance(describe, str | Path) else describe))
+        self._sources = tuple(source(one, os.getpid()) if isinstance(one, str) else one for one in sources)
+        self._interval = interval_seconds
+        self._sampler: Sampler | None = None
         self._profile: Profile | None = None
         self._agent: ctypes.CDLL | None = None
         self._begin_ns = 0
@@ -75,6 +94,9 @@ class Recording:
         self._begin_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
         if _open:
             _check_writable(self.path)
+            if self._sources:
+                hint = "name them there: its values are in this one too"
+                raise UsageError("sources belong to the outer recording", hint)
             _open.append(self)
             return self
         agent = ctypes.CDLL(str(build.agent()))
@@ -86,7 +108,24 @@ class Recording:
             raise _cannot_attach(error, raw)
         self._agent = agent
         _open.append(self)
+        client.adopt(agent)
+        if self._sources:
+            self._ask(agent)
         return self
+
+    def _ask(self, agent: ctypes.CDLL) -> None:
+        self._sampler = Sampler(self._sources, client.count, self._interval, client.profilers_own)
+        self._edge = _Edge(self._sampler.ask)
+        agent.etmem_on_edge(self._edge)
+        self._sampler.start()
+
+    def _ask_no_more(self, agent: ctypes.CDLL) -> dict[str, str]:
+        """Why sources failed, as notes."""
+        if self._sampler is None:
+            return {}
+        agent.etmem_on_edge(None)
+        self._sampler.stop()
+        return {f"issue.{IssueCode.SOURCE_FAILED}": f"{name}: {why}" for name, why in self._sampler.failures.items()}
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
@@ -96,8 +135,11 @@ class Recording:
 
         _open.remove(self)
         if self._agent is not None:
+            notes = self._ask_no_more(self._agent)
             self._agent.etmem_detach()
             self._agent = None
+            if notes:
+                append_notes(self._raw(), notes)
         else:
             shutil.copyfile(_open[0]._raw(), self._raw())  # noqa: SLF001 -- its own class
             append_notes(self._raw(), {WINDOW_NOTE: str(self._begin_ns)})
@@ -134,7 +176,8 @@ class Recording:
         backends = ",".join(stack_backends(self._describe))
         os.environ[_STACKS_VARIABLE] = backends  # the hooks read it where they meet the first delegate
         metadata = CaptureMetadata(_target(), machine.environment((*sys.orig_argv,), os.environ), ())
-        notes = notes_variable({CAPTURE_NOTE: encode(metadata)})
+        asked = dict(note_of(one, self._interval) for one in self._sources)
+        notes = notes_variable({CAPTURE_NOTE: encode(metadata), **asked})
         return _Options(
             all_stacks=self._stacks,
             stacks=backends.encode(),
@@ -143,9 +186,16 @@ class Recording:
         )
 
 
-def trace(path: str | Path, *, stacks: bool = False, describe: _Paths = ()) -> Recording:
+def trace(
+    path: str | Path,
+    *,
+    stacks: bool = False,
+    describe: _Paths = (),
+    sources: Sequence[str | MemorySource] = (),
+    interval_seconds: float = INTERVAL_SECONDS,
+) -> Recording:
     """Record this process: ``with etmem.trace("run.etmem") as t: ...``, then ``t.summary()``."""
-    return Recording(path, stacks=stacks, describe=describe)
+    return Recording(path, stacks=stacks, describe=describe, sources=sources, interval_seconds=interval_seconds)
 
 
 def _check_writable(path: Path) -> None:

@@ -99,12 +99,12 @@ def _command(launch: Launch) -> tuple[str, ...]:
 def run(
     launch: Launch,
     on_progress: Callable[[str], None] | None = None,
-    meanwhile: Callable[[], None] | None = None,
+    meanwhile: Callable[[int], None] | None = None,
 ) -> int:
     """Run the process to its end. Its exit code, or minus the signal that ended it.
 
     ``on_progress`` gets each line that the process writes to the descriptor in place of ``PROGRESS``, on
-    another thread. ``meanwhile`` is called once the process runs, before it is waited for. SIGINT and SIGTERM
+    another thread. ``meanwhile`` gets the id of the process once it runs, before it is waited for. SIGINT and SIGTERM
     go to the process, which decides what they mean; its trace is kept. Raises ``CaptureError`` where it
     cannot be started.
     """
@@ -121,7 +121,7 @@ def run(
             )
             forward.to(process)
             if meanwhile is not None:
-                meanwhile()
+                meanwhile(process.pid)
             if on_progress is None:
                 return process.wait()
             os.close(writer)

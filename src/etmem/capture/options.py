@@ -126,6 +126,8 @@ class ProfileOptions:
     """Every allocation inside a phase records its native call stack, and each phase its Python one."""
     describe: tuple[Path, ...] = ()
     """Descriptions of delegates, over those that are known."""
+    sources: tuple[str, ...] = ()
+    """Names of ``etmem.sources`` that are asked while it runs."""
     etrecord: Path | None = None
     """Gives source lines; None: the one beside the program, if there is one."""
     trust_etrecord: bool = False
@@ -150,6 +152,7 @@ class RunOptions:
     keep_rusage: bool = False
     all_stacks: bool = False
     describe: tuple[Path, ...] = ()
+    sources: tuple[str, ...] = ()
     progress: Progress = field(default=silent, compare=False)
 
 

@@ -116,6 +116,7 @@ def _session(
         extra=job.variables(os.environ),
         issues=(*issues, *(dry_issues(job.backends, job.operators, options.describe) if options.dry else ())),
         describe=options.describe,
+        sources=options.sources,
         preload=answers(options.describe, options.progress, toolchain) if options.dry else None,
         emulator=crossed.emulator if crossed else None,
         progress=options.progress,

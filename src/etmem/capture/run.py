@@ -57,6 +57,7 @@ def _session(command: tuple[str, ...], options: RunOptions) -> Session:
         keep_rusage=options.keep_rusage,
         all_stacks=options.all_stacks,
         describe=options.describe,
+        sources=options.sources,
         preload=answers(options.describe, options.progress) if options.dry else None,
         executorch=options.executorch,
         progress=options.progress,

@@ -12,6 +12,7 @@ from threading import Thread
 from typing import TYPE_CHECKING
 
 from etmem.capture import diagnose, launch, machine
+from etmem.capture.asking import Asking
 from etmem.capture.launch import Launch
 from etmem.capture.metadata import CAPTURE_NOTE, EXIT_STATUS_NOTE, CaptureMetadata, encode
 from etmem.capture.options import Capture, Progress, silent
@@ -50,6 +51,8 @@ class Session:
     describe: tuple[Path, ...] = ()
     preload: Path | None = None
     """A library to stand in front of the command's own, behind the agent."""
+    sources: tuple[str, ...] = ()
+    """Names of ``etmem.sources`` that are asked while it runs."""
     emulator: Emulator | None = None
     """Where the target's CPU is not this machine's."""
     progress: Progress = silent
@@ -64,6 +67,8 @@ class Ended:
     raw: Path
     log: Path | None
     metadata: CaptureMetadata
+    asked: Asking
+    """What the sources said."""
 
 
 def start(session: Session, on_line: Callable[[str], None] | None = None) -> Ended:
@@ -82,6 +87,18 @@ def start(session: Session, on_line: Callable[[str], None] | None = None) -> End
         programs=tuple(str(path) for path in session.programs),
         issues=session.issues,
     )
+    asked = Asking(session.sources)
+
+    def meanwhile(process: int) -> None:
+        asked.start(process)
+        if session.keep_log:
+            Thread(target=_import_what_follows, daemon=True).start()
+
+    def told(line: str) -> None:
+        asked.ask()
+        if on_line is not None:
+            on_line(line)
+
     status = launch.run(
         Launch(
             command=session.command,
@@ -100,13 +117,15 @@ def start(session: Session, on_line: Callable[[str], None] | None = None) -> End
             preload=session.preload,
             emulator=session.emulator,
         ),
-        on_line,
-        meanwhile=Thread(target=_import_what_follows, daemon=True).start if session.keep_log else None,
+        told if on_line is not None else None,
+        meanwhile,
     )
+    issues = asked.stop()
     if not raw.is_file() or raw.stat().st_size == 0:
         raw.unlink(missing_ok=True)
         raise diagnose.no_trace(session.command, status, raw.parent)
-    return Ended(session, status, raw, log, metadata)
+    metadata = replace(metadata, issues=(*metadata.issues, *issues))
+    return Ended(session, status, raw, log, metadata, asked)
 
 
 def finish(ended: Ended, issues: Sequence[Issue] = (), target: Target | None = None) -> Capture:
@@ -123,7 +142,8 @@ def finish(ended: Ended, issues: Sequence[Issue] = (), target: Target | None = N
 
     # On a full disk the trace does without: what the process was started with stands in it already.
     with suppress(OSError):
-        append_notes(ended.raw, {CAPTURE_NOTE: encode(metadata), EXIT_STATUS_NOTE: str(ended.status)})
+        notes = {CAPTURE_NOTE: encode(metadata), EXIT_STATUS_NOTE: str(ended.status), **ended.asked.notes}
+        append_notes(ended.raw, notes, ended.asked.samples)
     keep(ended.raw, session.output)
     for child in _children(ended.raw):
         keep(child, session.output.with_name(session.output.name + child.suffix))

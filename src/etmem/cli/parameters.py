@@ -20,6 +20,9 @@ dry_option = click.option("--dry", is_flag=True, help="Delegates allocate but do
 describe_option = click.option(
     "--describe", multiple=True, metavar="FILE.toml", type=PATH, help="What is known of a delegate: docs/delegates.md."
 )
+source_option = click.option(
+    "--source", "sources", multiple=True, metavar="NAME", help="Ask this while it runs: cgroup, or a package's."
+)
 executorch_option = click.option(
     "--executorch", metavar="PREFIX", type=PATH, help="An ExecuTorch installation other than this Python's."
 )

@@ -27,6 +27,7 @@ from etmem.cli.parameters import (
     describe_option,
     executorch_option,
     keep_rusage_option,
+    source_option,
     stacks_option,
     trace_option,
     verbose_option,
@@ -109,6 +110,7 @@ def _list_cpus(context: click.Context, _parameter: click.Parameter, value: str |
     help="A clean native process, or executorch.runtime in Python.",
 )
 @describe_option
+@source_option
 @executorch_option
 @trace_option
 @etdump_options

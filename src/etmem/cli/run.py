@@ -15,6 +15,7 @@ from etmem.cli.parameters import (
     dry_option,
     executorch_option,
     keep_rusage_option,
+    source_option,
     stacks_option,
     trace_option,
     verbose_option,
@@ -26,6 +27,7 @@ from etmem.cli.parameters import (
 @click.option("--children", is_flag=True, help="Record child processes too, each into its own trace.")
 @dry_option
 @describe_option
+@source_option
 @executorch_option
 @trace_option
 @keep_rusage_option
@@ -45,6 +47,7 @@ def command(
     children: bool,
     dry: bool,
     describe: tuple[Path, ...],
+    sources: tuple[str, ...],
     executorch: Path | None,
     output: Path | None,
     keep_rusage: bool,
@@ -66,6 +69,7 @@ def command(
         children=children,
         dry=dry,
         describe=describe,
+        sources=sources,
         executorch=executorch,
         keep_rusage=keep_rusage,
         all_stacks=all_stacks,

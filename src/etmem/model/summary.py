@@ -388,6 +388,21 @@ class DelegateOperator:
 
 
 @dataclass(frozen=True)
+class NamedScope:
+    """What a program allocated while it was in scopes that it named; private and file bytes of every owner."""
+
+    name: str
+    """The names from the outside in: ``preprocess/resize``. An outer one has all of its inner ones in it."""
+    entered: int
+    allocated_bytes: int
+    allocations: int
+    peak_bytes: int
+    """The most of it that was live at once."""
+    live_end_bytes: int
+    """Of it, what was live when recording ended."""
+
+
+@dataclass(frozen=True)
 class Summary:
     target: Target
     environment: Environment
@@ -406,3 +421,4 @@ class Summary:
     planned_tensors: tuple[PlannedTensor, ...] = ()
     peak_parts: tuple[PeakPart, ...] = ()
     delegate_operators: tuple[DelegateOperator, ...] = ()
+    named_scopes: tuple[NamedScope, ...] = ()

@@ -56,6 +56,13 @@ class PhaseKind(StrEnum):
         return self in (PhaseKind.PROGRAM_LOAD, PhaseKind.METHOD_LOAD)
 
 
+class Unit(StrEnum):
+    """What a counter counts."""
+
+    NUMBER = "number"
+    BYTES = "bytes"
+
+
 class NoInstruction(StrEnum):
     """Why memory belongs to no instruction of a method."""
 
@@ -107,6 +114,7 @@ class IssueCode(StrEnum):
     NO_DELEGATE_DESCRIPTION = "no_delegate_description"
     DESCRIPTION_BY_READING = "description_by_reading"
     UNVERSIONED_EXECUTORCH = "unversioned_executorch"
+    SOURCE_FAILED = "source_failed"
     ETRECORD_REFUSED = "etrecord_refused"
 
 

@@ -15,6 +15,7 @@ from etmem.report.operators import (
     planned_tensor_lines,
 )
 from etmem.report.phases import phase_lines
+from etmem.report.scopes import named_scope_lines
 from etmem.report.table import grid, join_parts, wrap
 from etmem.report.units import Scale, clean
 
@@ -90,6 +91,7 @@ SECTIONS: tuple[Section, ...] = (
     delegate_operator_lines,
     instruction_lines,
     planned_tensor_lines,
+    named_scope_lines,
     balance_table_lines,
     high_water_lines,
     environment_lines,

@@ -7,23 +7,20 @@ from __future__ import annotations
 
 import sys
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     from etmem.capture.attached import Recording
 
 
 class _Callable(ModuleType):
-    def __call__(
-        self, path: str | Path, *, stacks: bool = False, describe: str | Path | Sequence[str | Path] = ()
-    ) -> Recording:
+    def __call__(self, path: str | Path, **options: Any) -> Recording:
         """See ``etmem.capture.attached.trace``."""
         from etmem.capture.attached import trace
 
-        return trace(path, stacks=stacks, describe=describe)
+        return trace(path, **options)
 
 
 sys.modules[__name__].__class__ = _Callable
