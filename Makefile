@@ -6,7 +6,7 @@ PYTEST_FLAGS ?= -n 2 --dist worksteal
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 NATIVE := $(shell find native -type f)
-CPP := $(shell find native -name '*.cpp' -o -name '*.hpp' -o -name '*.h' | sort)
+CPP := $(shell find native examples -name "*.cpp" -o -name "*.hpp" -o -name "*.h" | sort)
 PY := src tests benchmarks examples
 
 .DEFAULT_GOAL := help

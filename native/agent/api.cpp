@@ -28,8 +28,6 @@ uint32_t programs;
 
 int is_recording() { return recording(); }
 
-etmem_id string(const char* text, size_t length) { return recorder::string(text, length); }
-
 etmem_id scope_begin(uint32_t kind, etmem_id name, int64_t a, int64_t b, uint32_t flags) {
   return scopes::begin(kind, name, a, b, flags);
 }
@@ -45,6 +43,11 @@ class Entry : public Busy {
     return entered;
   }
 };
+
+etmem_id string(const char* text, size_t length) {
+  Entry entry;
+  return entry ? recorder::string(text, length) : 0;
+}
 
 constexpr uint64_t kMaxBytes = (uint64_t{1} << 48) - 1;
 

@@ -66,11 +66,12 @@ def test_the_temp_allocators_high_water_between_resets() -> None:
     assert (row.bytes, row.used_peak_bytes, row.allocations) == (10 + 30 + 25 + 26, 40, 4)
 
 
-def test_heaps_of_others_are_no_arenas_and_name_their_blocks() -> None:
+def test_heaps_of_others_are_arenas_too_and_name_their_blocks() -> None:
     world = World()
     with world.method_load():
         heap = world.heap("pool", "delegate:Mine", "workspace")
         world.alloc(0x1000, 100)
         world.heap_alloc(heap, 0x1000, 10)
-    assert summary(world).arenas == ()
+    (row,) = summary(world).arenas
+    assert (row.name, row.owner, row.method, row.bytes) == ("pool", "delegate:Mine", "forward", 10)
     assert filed(accounted(world), 0x1000) == ("delegate:Mine", None, Category.WORKSPACE)

@@ -7,14 +7,16 @@ from collections import defaultdict
 import numpy as np
 
 from etmem.analysis.context import Account
+from etmem.analysis.heaps import Extents
+from etmem.analysis.keys import as_category
 from etmem.analysis.lookup import I64
 from etmem.analysis.owners import scope_key
 from etmem.analysis.residency import resident_pages
 from etmem.analysis.timeline import Window, timeline
 from etmem.model.summary import Arena, ArenaUser
-from etmem.model.words import EXECUTORCH
+from etmem.model.words import EXECUTORCH, HOST, Category
 from etmem.program.lifetimes import lifetimes, peak_bytes
-from etmem.trace.tables import Claim
+from etmem.trace.tables import Claim, Heap, MemoryKind, ScopeKind
 
 Method = tuple[int, str | None]
 """Program id and method."""
@@ -90,25 +92,27 @@ def _allocators(account: Account) -> list[Arena]:
     rows = [
         _allocator(account, heap, method, np.flatnonzero(of_extent == group))
         for (heap, method), group in groups.items()
-        if account.trace.heaps[heap].owner == EXECUTORCH
     ]
     return _summed(rows)
 
 
 def _summed(rows: list[Arena]) -> list[Arena]:
     """Allocators of one name that served one method, one after the other, as one row."""
-    by_place: dict[tuple[str, int, str | None], list[Arena]] = defaultdict(list)
+    by_place: dict[tuple[str, int, str | None, str], list[Arena]] = defaultdict(list)
     for row in rows:
-        by_place[row.name, row.program, row.method].append(row)
+        by_place[row.name, row.program, row.method, row.owner].append(row)
     return [
         Arena(
-            *place,
+            name,
+            program,
+            method,
+            owner=owner,
             bytes=sum(row.bytes for row in same),
             used_peak_bytes=max(row.used_peak_bytes or 0 for row in same),
             allocations=sum(row.allocations for row in same),
             users=_merge_users([user for row in same for user in row.users]),
         )
-        for place, same in by_place.items()
+        for (name, program, method, owner), same in by_place.items()
     ]
 
 
@@ -117,23 +121,70 @@ def _allocator(account: Account, heap: int, method: Method, rows: I64) -> Arena:
     sizes = extents.bytes[rows].astype(np.int64)
     everything = Window(0, account.last_stamp)
     line = timeline(extents.begin[rows], extents.end[rows], sizes, everything)
+    registered = account.trace.heaps[heap]
+    return Arena(
+        registered.name,
+        *method,
+        int(sizes.sum()),
+        line.peak(0, account.last_stamp)[1],
+        len(rows),
+        heap_users(account, extents, heap, rows),
+        owner=registered.owner or HOST,
+    )
+
+
+User = tuple[str, str | None, Category | None]
+"""Owner, instance and category."""
+
+
+def heap_users(account: Account, extents: Extents, heap: int, rows: I64) -> tuple[ArenaUser, ...]:
+    """Who asked a heap for some of its extents, by their scopes."""
+    groups: dict[User, list[int]] = defaultdict(list)
+    known: dict[int, User] = {}
+    for row, scope in zip(rows.tolist(), extents.scope[rows].tolist(), strict=True):
+        if scope not in known:
+            known[scope] = _user(account, account.trace.heaps[heap], scope)
+        groups[known[scope]].append(row)
     users = []
-    for scope, size in zip(extents.scope[rows].tolist(), sizes.tolist(), strict=True):
-        known = account.table.scopes.get(scope)
-        key = scope_key(known, account.table) if known is not None else None
-        label = key.instance.label if key is not None and key.instance else None
-        users.append(ArenaUser(key.owner if key is not None and key.counted else EXECUTORCH, label, size, 1))
-    name = account.trace.heaps[heap].name
-    return Arena(name, *method, int(sizes.sum()), line.peak(0, account.last_stamp)[1], len(rows), _merge_users(users))
+    for user, own in groups.items():
+        sizes = extents.bytes[own].astype(np.int64)
+        line = timeline(extents.begin[own], extents.end[own], sizes, Window(0, account.last_stamp))
+        used = line.peak(0, account.last_stamp)[1]
+        users.append(ArenaUser(user[0], user[1], int(sizes.sum()), len(own), user[2], used))
+    return _merge_users(users)
+
+
+def _user(account: Account, heap: Heap, scope: int) -> User:
+    """ExecuTorch's own allocators tell who; a client's tell for what, where a tag says it."""
+    known = account.table.scopes.get(scope)
+    key = scope_key(known, account.table) if known is not None else None
+    label = key.instance.label if key is not None and key.instance else None
+    if heap.owner == EXECUTORCH:
+        return (key.owner if key is not None and key.counted else EXECUTORCH), label, None
+    category = as_category(heap.category, Category.METADATA)
+    if known is not None and key is not None and known.kind is ScopeKind.TAG:
+        category = as_category(known.category or known.name, category)
+    # What a device holds is shown by what it is for alone.
+    instance = label if heap.memory is MemoryKind.HOST else None
+    return heap.owner or (key.owner if key is not None else HOST), instance, category
 
 
 def _merge_users(users: list[ArenaUser]) -> tuple[ArenaUser, ...]:
-    totals: dict[tuple[str, str | None], tuple[int, int]] = {}
+    found: dict[User, list[ArenaUser]] = defaultdict(list)
     for user in users:
-        size, count = totals.get((user.owner, user.instance), (0, 0))
-        totals[user.owner, user.instance] = (size + user.bytes, count + user.allocations)
-    rows = [ArenaUser(owner, instance, *total) for (owner, instance), total in totals.items()]
-    return tuple(sorted(rows, key=lambda user: (-user.bytes, user.owner, user.instance or "")))
+        found[user.owner, user.instance, user.category].append(user)
+    rows = [
+        ArenaUser(
+            owner,
+            instance,
+            sum(user.bytes for user in same),
+            sum(user.allocations for user in same),
+            category,
+            max(user.used_peak_bytes for user in same),
+        )
+        for (owner, instance, category), same in found.items()
+    ]
+    return tuple(sorted(rows, key=lambda user: (-user.bytes, user.owner, user.instance or "", user.category or "")))
 
 
 def _method(account: Account, scope: int) -> Method:

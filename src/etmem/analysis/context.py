@@ -55,6 +55,8 @@ class Account:
     who: Attributed
     """Whose work each block's allocation was, and in which phase."""
     extents: Extents
+    device: Extents
+    """Those of heaps whose memory is not the process's; their addresses are the device's."""
     segments: Segments
     ownership: Ownership
     sharing: Sharing

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from etmem.analysis.lookup import I64, containing
 from etmem.analysis.threads import Threads
 from etmem.trace.arenas import Arena, arenas
-from etmem.trace.tables import NEVER, U32, U64, BlockKind, Blocks, EventKind, Events, Trace
+from etmem.trace.tables import NEVER, U32, U64, BlockKind, Blocks, EventKind, Events, MemoryKind, Trace
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,17 @@ def extents(trace: Trace, events: Events, threads: Threads) -> Extents:
     begin, end, address, size, heap, scope, thread = (column[np.argsort(columns[0])] for column in columns)
     who = threads.attribute(scope, thread, begin)
     return Extents(begin, end, address, size, heap, who.scope, who.phase, thread)
+
+
+def split(extents: Extents, trace: Trace) -> tuple[Extents, Extents]:
+    """What lies in the process's memory, and what lies in devices'."""
+    of_devices = [heap.id for heap in trace.heaps.values() if heap.memory is not MemoryKind.HOST]
+    away = np.isin(extents.heap, of_devices)
+    return _where(extents, ~away), _where(extents, away)
+
+
+def _where(extents: Extents, rows: npt.NDArray[np.bool_]) -> Extents:
+    return Extents(**{field.name: getattr(extents, field.name)[rows] for field in fields(Extents)})
 
 
 def _extents(arena: Arena) -> Columns:

@@ -8,6 +8,7 @@ from pathlib import PurePath
 
 from etmem.analysis.context import Account
 from etmem.analysis.descriptions import described
+from etmem.analysis.misuse import misuse
 from etmem.delegates.description import Evidence
 from etmem.model.summary import Issue
 from etmem.model.words import IssueCode, PhaseKind, Severity
@@ -43,7 +44,7 @@ def issues(account: Account) -> tuple[Issue, ...]:
     """
     checks = (
         *(_noted, _recording, _process, _phases, _hooks, _threads, _descriptions, _dry),
-        *(_allocator, _snapshots, _high_water, _memlock),
+        *(_allocator, _snapshots, _high_water, _memlock, misuse),
     )
     found = list(account.options.issues)
     known = {issue.code for issue in found}

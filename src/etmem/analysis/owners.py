@@ -29,7 +29,7 @@ from etmem.analysis.segments import Segments
 from etmem.analysis.symbols import Symbolizer
 from etmem.analysis.threads import Attributed
 from etmem.model.words import EXECUTORCH, HOST, Category, delegate, is_counted
-from etmem.trace.tables import Blocks, EventKind, Events, Scope, ScopeKind, Trace
+from etmem.trace.tables import Blocks, EventKind, Events, Heap, Scope, ScopeKind, Trace
 
 I32 = npt.NDArray[np.int32]
 
@@ -73,7 +73,7 @@ def assign(
     shared = _by_stack(trace, events, blocks, who, table, descriptions, symbolizer, book, code)
     for row, key in segments.block_keys().items():
         code[row] = book.code(key)
-    _by_heap(trace, blocks, extents, book, code)
+    _by_heap(trace, blocks, extents, table, book, code)
     claim_rows = _claim_rows(trace, blocks)
     claimed = _by_claim(trace, claim_rows, book, code)
     code[table.profiler[who.scope]] = book.code(OWN)
@@ -186,16 +186,30 @@ def function_name(number: int) -> str:
     return ALLOCATION_FUNCTIONS[number] if number < len(ALLOCATION_FUNCTIONS) else "mmap"
 
 
-def _by_heap(trace: Trace, blocks: Blocks, extents: Extents, book: KeyBook, code: I32) -> None:
+def _by_heap(trace: Trace, blocks: Blocks, extents: Extents, table: ScopeTable, book: KeyBook, code: I32) -> None:
+    """A heap without an owner leaves its blocks with theirs. A tag tells the category of an extent that is a block of
+    its own; a block that is handed out in parts has the heap's."""
+    if not len(blocks) or not len(extents):
+        return
     rows = blocks_of(extents, blocks)
+    tags = [scope.id for scope in table.scopes.values() if scope.kind is ScopeKind.TAG]
+    tagged = np.isin(extents.scope, tags) & (blocks.begin[rows] == extents.begin) & (rows >= 0)
     for heap in np.unique(extents.heap).tolist():
         registered = trace.heaps.get(heap)
         if registered is None:
             continue
-        owner = registered.owner or EXECUTORCH
-        key = Key(owner, None, as_category(registered.category, Category.METADATA))
-        held = rows[extents.heap == heap]
-        code[held[held >= 0]] = book.code(key)
+        here = (extents.heap == heap) & (rows >= 0)
+        for of_tag in (False, True):
+            held = np.unique(rows[here & (tagged == of_tag)])
+            for old in np.unique(code[held]).tolist():
+                key = _of_heap(registered, book.keys[old], keep_category=of_tag)
+                code[held[code[held] == old]] = book.code(key)
+
+
+def _of_heap(heap: Heap, key: Key, *, keep_category: bool) -> Key:
+    instance = key.instance if heap.owner in ("", key.owner) else None
+    category = key.category if keep_category or not heap.category else as_category(heap.category, Category.METADATA)
+    return Key(heap.owner or key.owner, instance, category)
 
 
 def _claim_rows(trace: Trace, blocks: Blocks) -> I64:

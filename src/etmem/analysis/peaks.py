@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from etmem.analysis.context import Account, Span
+from etmem.analysis.labels import block_labels
 from etmem.analysis.ledger import merge
 from etmem.analysis.lookup import I64
 from etmem.analysis.timeline import Timeline
@@ -87,11 +88,13 @@ def _largest(account: Account, at: str, stamp: int) -> list[LargestBlock]:
     place = _numbers((key.owner, key.category) for key in account.keys)[account.ledger.code[rows]]
     phase = account.phase_kind_numbers[account.who.phase[rows]]
     is_file = account.file_bytes[rows] > 0
-    order = np.lexsort((is_file, phase, place, -size))
-    columns = np.stack([size, place, phase, is_file])[:, order]
+    labels = block_labels(account)
+    label = _numbers(labels.get(row, "") for row in rows.tolist())
+    order = np.lexsort((label, is_file, phase, place, -size))
+    columns = np.stack([size, place, phase, is_file, label])[:, order]
     first = np.flatnonzero(np.append(True, (columns[:, 1:] != columns[:, :-1]).any(axis=0))[: len(rows)])
     groups = np.split(rows[order], first[1:])[:LARGEST] if len(rows) else []
-    return [_block(account, at, same) for same in groups]
+    return [_block(account, at, same, labels.get(int(same[0]), "")) for same in groups]
 
 
 def _numbers(values: Iterable[object]) -> npt.NDArray[np.int64]:
@@ -100,7 +103,7 @@ def _numbers(values: Iterable[object]) -> npt.NDArray[np.int64]:
     return np.array([numbers.setdefault(value, len(numbers)) for value in values], np.int64)
 
 
-def _block(account: Account, at: str, rows: I64) -> LargestBlock:
+def _block(account: Account, at: str, rows: I64, label: str) -> LargestBlock:
     codes, row = np.unique(account.ledger.code[rows]), int(rows[0])
     key = account.keys[codes[0]]
     return LargestBlock(
@@ -112,6 +115,7 @@ def _block(account: Account, at: str, rows: I64) -> LargestBlock:
         requested_bytes=int(account.blocks.bytes[row]),
         count=len(rows),
         file=bool(account.file_bytes[row]),
+        label=label,
     )
 
 

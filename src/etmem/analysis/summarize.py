@@ -12,10 +12,13 @@ import numpy.typing as npt
 from etmem.analysis import (
     arenas,
     balance,
+    counters,
     delegates,
+    device_memory,
     heaps,
     instructions,
     issues,
+    labels,
     modules,
     named_scopes,
     owners,
@@ -80,7 +83,7 @@ def account(
     seen = _relevant(everything, window.since if spans else int(NEVER))
     del everything
     events = pick(trace.events, _telling_stamps(seen, threads))
-    extents = heaps.extents(trace, events, threads)
+    extents, device = heaps.split(heaps.extents(trace, events, threads), trace)
     blocks = heaps.with_reported(seen, extents)
     who = threads.attribute(blocks.scope, blocks.thread, blocks.begin)
     segments = segments_.resolve(trace, blocks, table)
@@ -101,6 +104,7 @@ def account(
         threads=threads,
         who=who,
         extents=extents,
+        device=device,
         segments=segments,
         ownership=ownership,
         sharing=sharing,
@@ -145,6 +149,9 @@ def summary(context: Context, find: Finder) -> Summary:
         peak_parts=() if withheld else peak_parts.peak_parts(context),
         delegate_operators=() if withheld else peak_parts.delegate_operators(context),
         named_scopes=named_scopes.named_scopes(context),
+        device_memory=device_memory.device_memory(context),
+        counters=counters.counters(context),
+        labels=() if withheld else labels.labels(context),
     )
 
 

@@ -240,6 +240,11 @@ def _native() -> Path:
     raise BuildError("etmem's native sources are missing", "Install etmem again.")
 
 
+def include_folder() -> Path:
+    """Where etmem's own headers are, for ``-I``."""
+    return _native() / "include"
+
+
 def cache() -> Path:
     """Where everything is kept that is built or fetched once."""
     home = os.environ.get("ETMEM_CACHE")

@@ -9,14 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from etmem.model.words import (
+    EXECUTORCH,
     Category,
     Certainty,
     FindingCode,
     IssueCode,
+    MemoryKind,
     NoInstruction,
     PhaseKind,
     Severity,
     Source,
+    Unit,
 )
 
 SCHEMA = "etmem.summary/1"
@@ -170,14 +173,18 @@ class ArenaUser:
     instance: str | None
     bytes: int
     allocations: int
+    category: Category | None = None
+    """By the tag that the thread was in; null in ExecuTorch's own allocators."""
+    used_peak_bytes: int = 0
+    """The most that it had out at once."""
 
 
 @dataclass(frozen=True)
 class Arena:
-    """A region that an ExecuTorch allocator hands out from. It refines blocks and adds to no total."""
+    """What an ExecuTorch allocator or a registered heap hands out from. It refines blocks and adds to no total."""
 
     name: str
-    """``planned[<mem_id>]``, ``method_allocator``, ``temp_allocator``."""
+    """``planned[<mem_id>]``, ``method_allocator``, ``temp_allocator``, or what a client calls its heap."""
     program: int
     method: str | None
     bytes: int
@@ -188,6 +195,7 @@ class Arena:
     users: tuple[ArenaUser, ...] = ()
     resident_bytes: int | None = None
     """Of planned memory, the pages that were resident at the last snapshot while it lived."""
+    owner: str = EXECUTORCH
 
 
 @dataclass(frozen=True)
@@ -223,6 +231,8 @@ class LargestBlock:
     requested_bytes: int
     count: int
     file: bool
+    label: str = ""
+    """What the program called it."""
 
 
 @dataclass(frozen=True)
@@ -403,6 +413,55 @@ class NamedScope:
 
 
 @dataclass(frozen=True)
+class DeviceMemory:
+    """A registered heap of memory that is not the host's: in no total, no peak and no balance."""
+
+    memory: MemoryKind
+    name: str
+    owner: str
+    category: Category
+    load_peak_bytes: int | None
+    """The most that was out in any load phase; null where there was none."""
+    inference_peak_bytes: int | None
+    steady_bytes: int | None
+    """At the end of the last inference."""
+    peak_bytes: int
+    live_end_bytes: int
+    allocated_bytes: int
+    allocations: int
+    users: tuple[ArenaUser, ...] = ()
+
+
+@dataclass(frozen=True)
+class Counter:
+    """A named time series that the program recorded. A value holds until the next one."""
+
+    name: str
+    unit: Unit
+    samples: int
+    first: int
+    last: int
+    minimum: int
+    maximum: int
+    load_maximum: int | None
+    """The largest that held in a load phase; null where none did."""
+    inference_maximum: int | None
+
+
+@dataclass(frozen=True)
+class Label:
+    """Regions that the program gave one name, in blocks of one owner and category."""
+
+    name: str
+    owner: str
+    instance: str | None
+    category: Category
+    regions: int
+    peak_bytes: int
+    """The most that lived at once."""
+
+
+@dataclass(frozen=True)
 class Summary:
     target: Target
     environment: Environment
@@ -422,3 +481,6 @@ class Summary:
     peak_parts: tuple[PeakPart, ...] = ()
     delegate_operators: tuple[DelegateOperator, ...] = ()
     named_scopes: tuple[NamedScope, ...] = ()
+    device_memory: tuple[DeviceMemory, ...] = ()
+    counters: tuple[Counter, ...] = ()
+    labels: tuple[Label, ...] = ()

@@ -56,6 +56,15 @@ class PhaseKind(StrEnum):
         return self in (PhaseKind.PROGRAM_LOAD, PhaseKind.METHOD_LOAD)
 
 
+class MemoryKind(StrEnum):
+    """Where memory is that is not the host's."""
+
+    GPU = "gpu"
+    NPU = "npu"
+    DMA_BUF = "dma_buf"
+    OTHER_DEVICE = "other_device"
+
+
 class Unit(StrEnum):
     """What a counter counts."""
 
@@ -116,6 +125,7 @@ class IssueCode(StrEnum):
     UNVERSIONED_EXECUTORCH = "unversioned_executorch"
     SOURCE_FAILED = "source_failed"
     ETRECORD_REFUSED = "etrecord_refused"
+    API_MISUSE = "api_misuse"
 
 
 class FindingCode(StrEnum):

@@ -6,7 +6,7 @@ from etmem.model.summary import Summary
 from etmem.report.balance import balance_lines
 from etmem.report.header import header_lines, peak_lines
 from etmem.report.operators import source_lines
-from etmem.report.owners import beside_row, owner_rows, table_columns
+from etmem.report.owners import beside_row, device_rows, owner_rows, table_columns
 from etmem.report.remarks import FIRST_SCREEN_FINDINGS, explain_hint, finding_lines, issue_lines
 from etmem.report.table import OwnerTable, join_parts
 from etmem.report.units import Scale, choose_scale, clean
@@ -46,7 +46,8 @@ def _table(summary: Summary, scale: Scale, width: int) -> list[str]:
     if not rows:
         return ["no owners: none of ExecuTorch's memory was seen"] if not columns else ["owners withheld, see ISSUES"]
     beside = beside_row(columns)
-    table = OwnerTable(scale, tuple(c.name for c in columns), (*rows, *([beside] if beside else [])), width)
+    below = (*([beside] if beside else []), *device_rows(summary, columns))
+    table = OwnerTable(scale, tuple(c.name for c in columns), (*rows, *below), width)
     return table.lines()
 
 

@@ -17,6 +17,7 @@ from etmem.report.operators import (
 from etmem.report.phases import phase_lines
 from etmem.report.scopes import named_scope_lines
 from etmem.report.table import grid, join_parts, wrap
+from etmem.report.told import counter_lines, device_lines, label_lines
 from etmem.report.units import Scale, clean
 
 Section = Callable[[Summary, Scale, int], list[str]]
@@ -85,7 +86,9 @@ SECTIONS: tuple[Section, ...] = (
     peak_owner_lines,
     owner_peak_lines,
     arena_lines,
+    device_lines,
     largest_block_lines,
+    label_lines,
     delegate_lines,
     peak_part_lines,
     delegate_operator_lines,
@@ -94,5 +97,6 @@ SECTIONS: tuple[Section, ...] = (
     named_scope_lines,
     balance_table_lines,
     high_water_lines,
+    counter_lines,
     environment_lines,
 )

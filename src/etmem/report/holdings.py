@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from etmem.model.summary import Arena, ArenaUser, DelegateInfo, LargestBlock, Moment, OwnerBytes, Summary
-from etmem.model.words import Category
+from etmem.model.words import EXECUTORCH, Category
 from etmem.report.names import Instance, category_name, owner_label, owner_name, parse_instance
 from etmem.report.table import grid, wrap
 from etmem.report.units import Scale, choose_scale, clean, index_ranges
@@ -93,16 +93,24 @@ def arena_lines(summary: Summary, scale: Scale, width: int) -> list[str]:
     lines = [f"ARENAS  {own.unit}, inside the blocks above", *grid(header, rows, 2, width)]
     for arena in summary.arenas:
         if len(arena.users) > 1:
-            users = ", ".join(f"{_user(user)} {own.plain(user.bytes)}" for user in arena.users)
+            users = ", ".join(_user_bytes(user, own) for user in arena.users)
             lines += wrap(f"{_arena_name(arena)}: {users}", width, rest="  ")
     return lines
+
+
+def _user_bytes(user: ArenaUser, scale: Scale) -> str:
+    """Of a client's heap the most at once, by what it is for; of ExecuTorch's allocators all that was asked for."""
+    if user.category is None:
+        return f"{_user(user)} {scale.plain(user.bytes)}"
+    return f"{_user(user)} {category_name(user.category)} {scale.plain(user.used_peak_bytes)}"
 
 
 def _arena(arena: Arena, scale: Scale) -> tuple[str, ...]:
     used = "?" if arena.used_peak_bytes is None else scale.number(arena.used_peak_bytes)
     method = clean(arena.method, 24) if arena.method is not None else "all"
     resident = "" if arena.resident_bytes is None else scale.number(arena.resident_bytes)
-    return clean(arena.name, 24), method, scale.number(arena.bytes), used, f"{arena.allocations:,}", resident
+    name = arena.name if arena.owner == EXECUTORCH else f"{owner_name(arena.owner)} {arena.name}"
+    return clean(name, 32), method, scale.number(arena.bytes), used, f"{arena.allocations:,}", resident
 
 
 def _arena_name(arena: Arena) -> str:
@@ -129,7 +137,8 @@ def largest_block_lines(summary: Summary, _scale: Scale, width: int) -> list[str
 def _block(block: LargestBlock) -> tuple[str, ...]:
     phase = block.phase.value if block.phase is not None else "no phase"
     mark = " f" if block.file else "  "
-    return _user(block), category_name(block.category), phase, f"{block.count:,}", f"{block.requested_bytes:,}{mark}"
+    category = f"{category_name(block.category)}: {block.label}" if block.label else category_name(block.category)
+    return _user(block), clean(category, NAME_LIMIT), phase, f"{block.count:,}", f"{block.requested_bytes:,}{mark}"
 
 
 def delegate_lines(summary: Summary, scale: Scale, width: int) -> list[str]:

@@ -7,11 +7,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from etmem.model.summary import DelegateInfo, Phase
-from etmem.model.words import EXECUTORCH, HOST, PROFILER, Category
+from etmem.model.words import EXECUTORCH, HOST, PROFILER, Category, MemoryKind
 from etmem.report.units import clean, index_ranges
 
 _INSTANCE = re.compile(r"(?P<method>.*)/(?P<backend>[^/]*)\[(?P<index>\d+)\]", re.DOTALL)
 _OWNERS = {EXECUTORCH: "ExecuTorch", HOST: "host", PROFILER: "profiler"}
+_MEMORY = {
+    MemoryKind.GPU: "GPU",
+    MemoryKind.NPU: "NPU",
+    MemoryKind.DMA_BUF: "DMA-BUF",
+    MemoryKind.OTHER_DEVICE: "device",
+}
 
 
 @dataclass(frozen=True, order=True)
@@ -33,6 +39,10 @@ def owner_name(owner: str) -> str:
 
 def category_name(category: Category) -> str:
     return "inputs, outputs" if category is Category.INPUTS_OUTPUTS else category.value.replace("_", " ")
+
+
+def memory_name(kind: MemoryKind) -> str:
+    return _MEMORY[kind]
 
 
 def owner_label(owner: str, delegates: tuple[DelegateInfo, ...], limit: int) -> str:

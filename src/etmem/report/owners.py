@@ -12,8 +12,16 @@ from dataclasses import dataclass, field
 
 from etmem.model.summary import Moment, OwnerBytes, Peaks, Summary
 from etmem.model.words import HOST, Category, is_counted
-from etmem.report.names import Instance, category_name, instances_label, owner_label, parse_instance
-from etmem.report.units import Scale, plural
+from etmem.report.names import (
+    Instance,
+    category_name,
+    instances_label,
+    memory_name,
+    owner_label,
+    owner_name,
+    parse_instance,
+)
+from etmem.report.units import Scale, clean, plural
 
 COLUMNS = ("load", "inference", "steady")
 LABEL_LIMIT = 36
@@ -100,6 +108,17 @@ def beside_row(columns: tuple[Column, ...]) -> Row | None:
     if not any(cell.bytes for cell in cells):
         return None
     return Row("beside: host inputs, outputs", "", cells, 0, bar=False)
+
+
+def device_rows(summary: Summary, columns: tuple[Column, ...]) -> list[Row]:
+    """Memory of devices, which no peak counts: each heap at its own largest in load, in inference and at rest."""
+    rows = []
+    for heap in summary.device_memory:
+        figures = {"load": heap.load_peak_bytes, "inference": heap.inference_peak_bytes, "steady": heap.steady_bytes}
+        cells = tuple(Cell(figures[column.name] or 0) for column in columns)
+        label = f"beside: {memory_name(heap.memory)}, {owner_name(heap.owner)} {heap.name}"
+        rows.append(Row(clean(label, LABEL_LIMIT), "", cells, 0, bar=False))
+    return rows
 
 
 def _host_tensors(moment: Moment) -> Cell:

@@ -54,8 +54,8 @@ class TraceBuilder(Recording):
         return self._meta(MetaType.SCOPE_END, layout.SCOPE_END, scope, int(failed), time=True)
 
     @contextmanager
-    def scope(self, kind: ScopeKind, name: str = "", a: int = 0, b: int = 0) -> Iterator[int]:
-        scope = self.scope_begin(kind, name, a, b)
+    def scope(self, kind: ScopeKind, name: str = "", a: int = 0, b: int = 0, *, category: str = "") -> Iterator[int]:
+        scope = self.scope_begin(kind, name, a, b, category=category)
         yield scope
         self.scope_end(scope)
 
