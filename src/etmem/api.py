@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,6 +42,8 @@ class Profile:
     """ExecuTorch's own log, where the capture kept it."""
     describe: tuple[Path, ...] = ()
     """Descriptions of delegates that it was read with, over those that are known."""
+    opened: View | None = field(default=None, compare=False)
+    """The trace as it was read, where that was kept: a long one takes longer to read than to draw."""
 
     def text(self, *, full: bool = False, bytes_exact: bool = False, width: int = 80) -> str:
         """The report as text; ``full`` is what ``etmem profile --full`` prints."""
@@ -65,8 +67,13 @@ class Profile:
 
         if name not in BY_NAME:
             raise UsageError(f"no such report: {name!r}", f"there are {', '.join(BY_NAME)}")
+        write(name, self.view(), Path(path))
+
+    def view(self) -> View:
+        """The trace opened for what its summary does not show. Raises TraceError."""
+        opened = self.opened or view(self.trace_path, describe=self.describe)
         # Its own summary: that has the source lines that an ETRecord gave it.
-        write(name, replace(view(self.trace_path, describe=self.describe), summary=self.summary), Path(path))
+        return replace(opened, summary=self.summary)
 
     def __str__(self) -> str:
         return self.text()
@@ -96,62 +103,61 @@ def load(
     etrecord: str | Path | None = None,
     trust_etrecord: bool = False,
     describe: str | Path | Iterable[str | Path] = (),
+    keep: bool = False,
 ) -> Profile:
     """Read a trace that ``etmem profile`` or ``etmem run`` wrote. Raises TraceError.
 
     Source lines come from ``etrecord``, else from an ETRecord beside the program. Raises InputError for one that
     is given and is another program's. ``trust_etrecord`` reads it by ExecuTorch's own reader, which runs what stands
-    in the file. ``describe`` are descriptions of delegates, over those that are known.
+    in the file. ``describe`` are descriptions of delegates, over those that are known. ``keep`` holds what was read
+    for the reports that show more than a summary.
     """
     from etmem.devtools.joining import with_record
 
     path = Path(trace)
     described = tuple(Path(str(item)) for item in _several(describe))
-    summary = with_record(summarize_trace(path, described), etrecord, trust=trust_etrecord)
-    return Profile(summary, path, describe=described)
+    opened = view(path, describe=described)
+    summary = with_record(opened.summary, etrecord, trust=trust_etrecord)
+    return Profile(summary, path, describe=described, opened=opened if keep else None)
 
 
-def from_capture(capture: Capture, options: ProfileOptions | None = None) -> Profile:
+def from_capture(capture: Capture, options: ProfileOptions | None = None, *, keep: bool = False) -> Profile:
     """The profile of a capture that has just ended, with the ETRecord and ETDump that the options ask for."""
     from etmem.devtools.joining import add_memory, with_record
 
     record, trust = (options.etrecord, options.trust_etrecord) if options else (None, False)
-    summary = with_record(summarize_capture(capture), record, trust=trust)
+    opened = _view_of(capture)
+    summary = with_record(opened.summary, record, trust=trust)
     if options is not None and options.etdump is not None and capture.exit_status == 0:
         add_memory(options.etdump, capture.trace_path, allocations=options.etdump_allocations)
-    return Profile(summary, capture.trace_path, capture.log_path, capture.describe)
+    return Profile(summary, capture.trace_path, capture.log_path, capture.describe, opened if keep else None)
 
 
-def summarize_capture(capture: Capture) -> Summary:
-    """The summary of a capture that has just ended."""
+def _view_of(capture: Capture) -> View:
+    """A capture that has just ended."""
     from etmem.trace.reader import read
 
     metadata = CaptureMetadata(
         capture.target, capture.environment, tuple(str(path) for path in capture.programs), capture.issues
     )
-    return _summarize(read(capture.trace_path), metadata, capture.describe)
+    return _view(read(capture.trace_path), metadata, capture.trace_path, capture.describe)
 
 
 def summarize_trace(path: Path, describe: Sequence[Path] = ()) -> Summary:
     """The summary of a trace by what stands in it alone."""
-    return _summarize(*_read_trace(path), describe)
+    return view(path, describe=describe).summary
 
 
 def analyze_trace(path: Path, describe: Sequence[Path] = ()) -> tuple[Summary, Context]:
     """The summary of a trace and the account that it was made from, which still knows every block."""
-    from etmem.analysis.findings import findings
-    from etmem.analysis.summarize import summary
-
-    context = _context(*_read_trace(path), describe)
-    return summary(context, findings), context
+    opened = view(path, describe=describe)
+    return opened.summary, opened.context
 
 
 def view(trace: str | Path, *, describe: Sequence[Path] = ()) -> View:
     """A trace opened for the reports that show more than its summary. Raises TraceError."""
-    from etmem.report.view import View
-
     path = Path(trace)
-    return View(*analyze_trace(path, describe), path)
+    return _view(*_read_trace(path), path, describe)
 
 
 def _read_trace(path: Path) -> tuple[Trace, CaptureMetadata]:
@@ -163,11 +169,13 @@ def _read_trace(path: Path) -> tuple[Trace, CaptureMetadata]:
     return trace, with_exit_status(metadata, trace.note(EXIT_STATUS_NOTE))
 
 
-def _summarize(trace: Trace, metadata: CaptureMetadata, describe: Sequence[Path]) -> Summary:
+def _view(trace: Trace, metadata: CaptureMetadata, path: Path, describe: Sequence[Path]) -> View:
     from etmem.analysis.findings import findings
     from etmem.analysis.summarize import summary
+    from etmem.report.view import View
 
-    return summary(_context(trace, metadata, describe), findings)
+    found = _context(trace, metadata, describe)
+    return View(summary(found, findings), found, path)
 
 
 def _context(trace: Trace, metadata: CaptureMetadata, describe: Sequence[Path]) -> Context:

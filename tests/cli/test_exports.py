@@ -8,6 +8,7 @@ import pytest
 
 from etmem.cli.main import run
 from etmem.report.exports import EXPORTS
+from etmem.trace import reader
 from tests.report.views import small
 
 
@@ -25,6 +26,15 @@ def test_every_export_in_one_command(trace, tmp_path, capsys):
         assert place.is_dir() == export.folder
         assert place.is_file() or {path.stem for path in place.iterdir()} == {"blocks", "events", "phases", "operators"}
     assert (tmp_path / "html").read_bytes().startswith(b"<!doctype html>")
+
+
+def test_a_trace_is_read_once_whatever_is_made_of_it(trace, tmp_path, monkeypatch):
+    opened = []
+    monkeypatch.setattr(reader, "read", lambda path, read=reader.read: opened.append(path) or read(path))
+    assert (
+        run(["report", str(trace), "-q", "--html", str(tmp_path / "a.html"), "--pprof", str(tmp_path / "a.pb.gz")]) == 0
+    )
+    assert opened == [trace]
 
 
 def test_a_file_on_stdout_stands_alone(trace, capsysbinary):

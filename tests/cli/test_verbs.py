@@ -41,7 +41,9 @@ def captured(monkeypatch, tmp_path):
 
     monkeypatch.setattr("etmem.capture.profile.profile", capture)
     monkeypatch.setattr("etmem.capture.run.run", capture)
-    monkeypatch.setattr("etmem.api.from_capture", lambda c, *_: Profile(answer["summary"], c.trace_path, c.log_path))
+    monkeypatch.setattr(
+        "etmem.api.from_capture", lambda c, *_, **__: Profile(answer["summary"], c.trace_path, c.log_path)
+    )
     monkeypatch.setattr("etmem.api.load", lambda path, **_: Profile(answer["summary"], Path(path)))
     answer["given"] = given
     return answer

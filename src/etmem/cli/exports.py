@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -50,11 +49,9 @@ def write_wanted(profile: Profile) -> bool:
     exports: list[tuple[str, str]] = click.get_current_context().meta.get(_META, [])
     if not exports:
         return False
-    from etmem.api import view
     from etmem.report.exports import render, write
 
-    # The profile's own summary: it has the source lines that an ETRecord gave it.
-    opened = replace(view(profile.trace_path, describe=profile.describe), summary=profile.summary)
+    opened = profile.view()
     for name, path in exports:
         if path == "-" and not BY_NAME[name].folder:
             click.echo(render(name, opened), nl=False)

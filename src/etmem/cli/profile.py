@@ -19,7 +19,7 @@ from etmem.capture.options import (
 )
 from etmem.cli.console import progress, write_text
 from etmem.cli.etdump import etdump_note, etdump_options
-from etmem.cli.exports import export_options
+from etmem.cli.exports import export_options, wanted
 from etmem.cli.output import OutputOptions, of_one_run, output_options, present
 from etmem.cli.parameters import (
     PATH,
@@ -171,7 +171,7 @@ def command(
             from etmem.cli.cycles import present_cycles
 
             return present_cycles(captured, options.cycles, shown)
-        result = from_capture(captured, options)
+        result = from_capture(captured, options, keep=bool(wanted()))
     status = present(result, shown, exit_status=captured.exit_status)
     if not quiet and json != "-":
         from etmem.cli.estimate import estimate_line

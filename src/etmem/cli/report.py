@@ -8,7 +8,7 @@ import click
 
 from etmem.cli.console import progress
 from etmem.cli.etdump import etrecord_options
-from etmem.cli.exports import export_options
+from etmem.cli.exports import export_options, wanted
 from etmem.cli.output import OutputOptions, output_options, present
 from etmem.cli.parameters import PATH, describe_option
 
@@ -42,5 +42,5 @@ def command(
     from etmem.api import load
 
     with progress(f"reading {trace.name}", quiet=quiet):
-        profile = load(trace, etrecord=etrecord, trust_etrecord=trust_etrecord, describe=describe)
+        profile = load(trace, etrecord=etrecord, trust_etrecord=trust_etrecord, describe=describe, keep=bool(wanted()))
     return present(profile, OutputOptions(json, full, exact, quiet, bundle=bundle, redact=redact))

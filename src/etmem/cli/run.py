@@ -8,7 +8,7 @@ import click
 
 from etmem.capture.options import RunOptions
 from etmem.cli.console import progress
-from etmem.cli.exports import export_options
+from etmem.cli.exports import export_options, wanted
 from etmem.cli.output import OutputOptions, output_options, present
 from etmem.cli.parameters import (
     describe_option,
@@ -77,7 +77,7 @@ def command(
     # No progress line while the command runs: the terminal is the command's.
     captured = run(cmd, options)
     with progress("reading the trace", quiet=quiet):
-        profile = from_capture(captured)
+        profile = from_capture(captured, keep=bool(wanted()))
     return present(
         profile, OutputOptions(json, full, exact, quiet, verbose, bundle, redact), exit_status=captured.exit_status
     )

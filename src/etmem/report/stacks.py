@@ -20,6 +20,8 @@ from etmem.report.demangle import demangle
 from etmem.report.scope_names import ScopeNames
 
 UNKNOWN = "[unknown]"
+_DENSE = 1 << 20
+"""Labels that a table is made for."""
 AT = ("load", "inference", "steady")
 """The moments of ``Weights.live``."""
 
@@ -97,19 +99,36 @@ def counted_groups(context: Context) -> Groups:
 
 def grouped(context: Context, rows: I64) -> Groups:
     """The groups that some rows fall into."""
-    file = context.file_bytes[rows] > 0
-    columns = (context.who.scope[rows], context.blocks.stack[rows], context.ledger.code[rows], file)
-    label = np.zeros(len(rows), np.uint64)
+    columns = (
+        context.who.scope[rows],
+        context.blocks.stack[rows],
+        context.ledger.code[rows],
+        context.file_bytes[rows] > 0,
+    )
+    label, count = np.zeros(len(rows), np.int64), 1
     for column in columns:
-        values, number = np.unique(column, return_inverse=True)
-        # What was told apart so far is numbered anew, so that the product never leaves 64 bits.
-        label = np.unique(label * np.uint64(len(values)) + number.astype(np.uint64), return_inverse=True)[1]
-        label = label.astype(np.uint64)
-    _, first, member = np.unique(label, return_index=True, return_inverse=True)
+        # Numbered anew before each column, so that the product never leaves 64 bits.
+        label, count = _numbered(label, count)
+        width = int(column.max()) + 1 if len(column) else 1
+        label = label * width + column
+        count *= width
+    member, count = _numbered(label, count)
+    first = np.empty(count, np.int64)
+    first[member[::-1]] = np.arange(len(rows))[::-1]
     scopes, called, keys, files = ([column[row] for row in first.tolist()] for column in columns)
     parts = zip(scopes, called, keys, files, rows[first].tolist(), strict=True)
-    groups = tuple(Group(int(a), int(b), int(c), bool(d), row) for a, b, c, d, row in parts)
-    return Groups(rows, groups, member.astype(np.int64))
+    return Groups(rows, tuple(Group(int(a), int(b), int(c), bool(d), row) for a, b, c, d, row in parts), member)
+
+
+def _numbered(label: I64, count: int) -> tuple[I64, int]:
+    """Labels below ``count`` without gaps between them, in the same order, and how many there are."""
+    if count > _DENSE:
+        values, number = np.unique(label, return_inverse=True)
+        return number.astype(np.int64), len(values)
+    # Millions of blocks have a few hundred labels: looked up, not sorted.
+    seen = np.zeros(count, np.bool_)
+    seen[label] = True
+    return (np.cumsum(seen) - 1)[label], int(np.count_nonzero(seen))
 
 
 def scope_path(context: Context, names: ScopeNames, group: Group) -> tuple[str, ...]:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
 
 from etmem.analysis.context import Context
 from etmem.analysis.issues import hooks_missed
 from etmem.model.summary import Summary
-from etmem.report.plans import PlanMap, plan_maps
-from etmem.report.samples import Samples, samples
-from etmem.report.stacks import Groups, Stacks, counted_groups, stacks
+
+if TYPE_CHECKING:
+    from etmem.report.plans import PlanMap
+    from etmem.report.samples import Samples
+    from etmem.report.stacks import Groups, Stacks
 
 
 @dataclass(frozen=True)
@@ -40,18 +43,28 @@ class View:
         """Owners are unknown: no view by owner may show them as zero."""
         return bool(hooks_missed(self.context))
 
+    # The text report reads none of these: their modules are imported where they are used.
+
     @cached_property
     def counted(self) -> Groups:
+        from etmem.report.stacks import counted_groups
+
         return counted_groups(self.context)
 
     @cached_property
     def samples(self) -> Samples:
+        from etmem.report.samples import Samples, samples
+
         return samples(self.context, self.counted) if not self.withheld else Samples()
 
     @cached_property
     def stacks(self) -> Stacks:
+        from etmem.report.stacks import Stacks, stacks
+
         return stacks(self.context, self.counted) if not self.withheld else Stacks((), ())
 
     @cached_property
     def plans(self) -> tuple[PlanMap, ...]:
+        from etmem.report.plans import plan_maps
+
         return plan_maps(self.context, self.summary.planned_tensors)
