@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, get_args, get_origin
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "src"))
+sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
 from etmem.model import summary as model  # noqa: E402
 from etmem.model.codec import hints  # noqa: E402
@@ -179,7 +179,15 @@ def outputs() -> dict[Path, str]:
     return {
         REFERENCE / "summary.schema.json": json.dumps(schema(), indent=2) + "\n",
         REFERENCE / "summary.md": page(),
+        **sampled_outputs(),
     }
+
+
+def sampled_outputs() -> dict[Path, str]:
+    """The schema of imported profiles has words of the summary's in it."""
+    from tools import gen_sampled_schema
+
+    return {gen_sampled_schema.PATH: gen_sampled_schema.text()}
 
 
 def main(arguments: list[str]) -> int:

@@ -23,6 +23,7 @@ VERBS = {
     "run": "The same for any command, Python or native: etmem run -- CMD ...",
     "plan": "What a .pte will need, from the file alone: arenas, pools, an estimate, a verdict.",
     "report": "Any report from a trace.",
+    "import": "Owners and categories of a heap profile of heapprofd's or pprof's, sampled.",
     "matrix": "Many programs, every combination of options, one table.",
     "diff": "What changed from one run, or one program, to another.",
     "check": "Whether a run keeps to a budget of bytes.",
@@ -31,6 +32,8 @@ VERBS = {
     "doctor": "What works on this machine, and why not.",
 }
 """Short help by verb, so that --help imports none of them."""
+_MODULES = {"import": "import_profile"}
+"""Where the verb is a word of Python's."""
 
 
 class Verbs(click.Group):
@@ -42,7 +45,7 @@ class Verbs(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in VERBS:
             return None
-        command: click.Command = import_module(f"etmem.cli.{cmd_name}").command
+        command: click.Command = import_module(f"etmem.cli.{_MODULES.get(cmd_name, cmd_name)}").command
         return command
 
     def resolve_command(

@@ -22,6 +22,9 @@ FUNCTION_GROUPS: dict[str, frozenset[str]] = {
 """Names that a rule may use for the function that allocated."""
 
 
+ANY_FUNCTION = "*"
+"""For ``match``, where it is not known which function allocated: in a profile of another profiler."""
+
 CATEGORIES = (
     Category.ORIGINAL_WEIGHTS,
     Category.PACKED_WEIGHTS,
@@ -124,6 +127,8 @@ class Description:
     shares: tuple[Share, ...]
     dry: Dry
     tested: Tested
+    class_name: str = ""
+    """Of its BackendInterface in C++, where that is not what the backend is called; call stacks have it."""
     tiles: Mapping[str, int] = field(default_factory=dict)
     """Output pixels that a convolution computes per call, by instruction set."""
     estimate: str | None = None
@@ -143,7 +148,7 @@ class Description:
                     (
                         Match(rule.category, operator, rule.object)
                         for rule, operator in listed
-                        if rule.functions is None or function in rule.functions
+                        if rule.functions is None or function in rule.functions or function == ANY_FUNCTION
                     ),
                     _NO_MATCH,
                 )

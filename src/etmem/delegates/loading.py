@@ -44,6 +44,7 @@ def parse(text: str, name: str) -> Description:
         shares=tuple(_share(share) for share in reader.list_of_fields("shares")),
         dry=_dry(reader.fields("dry")),
         tested=_tested(reader.fields("tested")),
+        class_name=reader.text("class", ""),
         tiles=reader.numbers("tiles"),
         estimate=_estimate(reader),
     )

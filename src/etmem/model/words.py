@@ -124,6 +124,8 @@ class IssueCode(StrEnum):
     DESCRIPTION_BY_READING = "description_by_reading"
     UNVERSIONED_EXECUTORCH = "unversioned_executorch"
     SOURCE_FAILED = "source_failed"
+    SYMBOLS_MISSING = "symbols_missing"
+    PROFILE_REMARK = "profile_remark"
     ETRECORD_REFUSED = "etrecord_refused"
     API_MISUSE = "api_misuse"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from etmem.model.summary import Finding, Issue, Summary
 from etmem.model.words import Certainty, Severity
 from etmem.report.table import wrap
@@ -49,8 +51,14 @@ def explain_hint(finding: Finding) -> str:
 
 def issue_lines(summary: Summary, width: int, *, every: bool) -> list[str]:
     """Warnings and errors with their hints, errors first; ``every``: the informal ones too."""
+    return issues_of(summary.issues, width, every=every)
+
+
+def issues_of(issues: Iterable[Issue], width: int, *, every: bool) -> list[str]:
+    """The same for issues that belong to no summary."""
+    found = tuple(issues)
     order = [Severity.ERROR, Severity.WARNING, *([Severity.INFO] if every else [])]
-    shown = [issue for severity in order for issue in summary.issues if issue.severity is severity]
+    shown = [issue for severity in order for issue in found if issue.severity is severity]
     if not shown:
         return []
     return ["ISSUES", *(line for issue in shown for line in _issue(issue, width))]
