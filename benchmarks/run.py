@@ -13,7 +13,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from benchmarks import events, models  # noqa: E402
+from benchmarks import events, models, reports  # noqa: E402
 from benchmarks.measuring import run, show  # noqa: E402
 from tests.models.registry import model_path  # noqa: E402
 
@@ -28,7 +28,7 @@ def main() -> None:
         # Builds hooks and runner where that has not been done: once per ExecuTorch, not per command.
         warm = ("-m", "etmem", "profile", model_path("mlp"), "--output", scratch / "warm.etmem")
         run((sys.executable, *warm))
-        show([*events.rows(scratch, times), *models.rows(scratch, times)])
+        show([*events.rows(scratch, times), *models.rows(scratch, times), *reports.rows(scratch, times)])
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from etmem.analysis import summarize
+from etmem.analysis.summarize import summarize
 from etmem.model.words import Category, IssueCode, MemoryKind, Unit
 from etmem.report.text import render
 from etmem.trace import tables

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from etmem.analysis import summarize
+from etmem.analysis.summarize import summarize
 from etmem.model.summary import Finding, Issue, Summary
 from etmem.model.words import Certainty, FindingCode, IssueCode, Severity
 from etmem.trace.layout import Status

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from etmem.analysis import SummaryOptions, summarize
 from etmem.analysis.context import Account
-from etmem.analysis.summarize import account
+from etmem.analysis.options import SummaryOptions
+from etmem.analysis.summarize import account, summarize
 from etmem.model.summary import Environment, Moment, OwnerBytes, Summary, Target
 from etmem.model.words import Category
 from etmem.trace.tables import DelegateStage, RssLabel, ScopeKind

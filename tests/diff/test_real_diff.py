@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -68,6 +70,12 @@ def test_the_command_prints_and_writes(runs, capsys, tmp_path):
     assert json.loads(target.read_text())["blocks_compared"] == "largest"
     assert run(["diff", str(runs / "a.json"), str(runs / "three.json"), "--markdown", "-"]) == 0
     assert capsys.readouterr().out.startswith("### `a.json` ")
+
+
+def test_two_summaries_are_compared_without_what_a_trace_needs(runs):
+    code = "import sys; from etmem.cli.main import run; run(sys.argv[1:]); print('numpy' in sys.modules)"
+    command = [sys.executable, "-c", code, "diff", "-q", str(runs / "a.json"), str(runs / "three.json")]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "False\n"
 
 
 def test_programs_are_compared_without_running(runs, model, capsys):

@@ -8,8 +8,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from etmem.analysis.diff_model import BlockChange, Figures, OperatorChange
 from etmem.analysis.diff_moments import add_up, different
 from etmem.model.words import Category
@@ -39,6 +37,8 @@ class BlockGroup:
 
 def all_blocks(context: Context) -> tuple[BlockGroup, ...]:
     """Every counted block that is live at the peaks of a trace."""
+    import numpy as np
+
     found: Counter[BlockGroup] = Counter()
     for at in _PEAKS:
         stamp = context.peak_stamps.get(at)
@@ -140,6 +140,8 @@ def _floor(groups: Sequence[BlockGroup], at: str) -> int:
 
 def _operators(context: Context, rows: I64) -> dict[int, str]:
     """The operators of the delegates' blocks, where a description tells them by the call stack."""
+    import numpy as np
+
     from etmem.analysis.owners import allocation_functions, function_name
     from etmem.delegates import Description
 

@@ -70,19 +70,26 @@ def load(path: Path, *, page: bool = False) -> Result:
 
 def _of_summary(name: str, path: Path, page: bool) -> Result:
     from etmem.report.json import from_json
+
+    result = Result(name, from_json(_text(path)), None)
+    if not page:
+        return result
     from etmem.report.moment_samples import moment_data
 
-    summary = from_json(_text(path))
-    return Result(name, summary, None, moment_data(summary, name) if page else None)
+    return replace(result, page=moment_data(result.summary, name))
 
 
 def _of_trace(name: str, path: Path, page: bool) -> Result:
     from etmem.analysis.diff_blocks import all_blocks
     from etmem.api import view
-    from etmem.report.data import timeline_data
 
     opened = view(path)
-    return Result(name, opened.summary, all_blocks(opened.context), timeline_data(opened) if page else None)
+    result = Result(name, opened.summary, all_blocks(opened.context))
+    if not page:
+        return result
+    from etmem.report.data import timeline_data
+
+    return replace(result, page=timeline_data(opened))
 
 
 def _of_bundle(path: Path, page: bool) -> Result:

@@ -167,8 +167,9 @@ def _owner_peaks(context: Context) -> set[int]:
     """Where each counted owner is largest, over all and in each group of phases."""
     found = set()
     window = context.ledger.window
-    for owner in {key.owner for key in context.keys if key.counted}:
-        line = context.ledger.owner_timeline(owner)
+    owners = {key.owner for key in context.keys if key.counted}
+    for owner in owners:
+        line = context.ledger.owner_timeline(owner) if len(owners) > 1 else context.ledger.total
         found.add(line.peak(window.since, window.until)[0])
         for kind in {span.kind for span in context.spans}:
             tops = [line.peak(span.begin, span.end) for span in context.spans if span.kind is kind]
