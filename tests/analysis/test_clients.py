@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from etmem.analysis.summarize import summarize
 from etmem.model.words import Category, IssueCode, MemoryKind, Unit
 from etmem.report.text import render
 from etmem.trace import tables
-from etmem.trace.tables import CounterUnit, MisuseKind, ScopeKind
+from etmem.trace.tables import CounterUnit, CounterValue, MisuseKind, ScopeKind
 from tests.analysis.worlds import OPTIONS, XNN, XNNPACK, World, accounted, filed, owner, summary
 
 
@@ -106,6 +108,28 @@ def test_devices_stand_in_the_text() -> None:
     (line,) = [line for line in page.splitlines() if line.startswith("GPU ")]
     assert line.split() == ["GPU", "Gpu", "frames", "1025", "4.0", "1.0", "1.0", "4"]
     assert "frames: workspace 1024, packed weights 1.0" in page
+
+
+def test_values_of_a_source_are_those_of_their_time_and_say_whose_they_are() -> None:
+    """GIVEN samples that the launcher added at the end THEN their times decide, not where they stand."""
+    world = World()
+    with world.program_load() as load:
+        pass
+    with world.inference() as inference:
+        pass
+    world.note("source.cgroup", "control group /x; asked every 10 ms")
+    trace = world.trace()
+    last = 10**9
+    taken = (
+        (trace.scopes[inference].end_ns, 70), (trace.scopes[load].begin_ns, 50), (trace.scopes[load].begin_ns - 1, 60)
+    )  # fmt: skip
+    values = tuple(CounterValue(last, at, "cgroup.memory", CounterUnit.BYTES, value, 0) for at, value in taken)
+    found = summarize(replace(trace, counters=values), OPTIONS).counters
+    (counter,) = found
+    assert (counter.first, counter.last, counter.samples) == (60, 70, 3)
+    # 60 held when loading began.
+    assert (counter.load_maximum, counter.inference_maximum) == (60, 70)
+    assert counter.source == "control group /x; asked every 10 ms"
 
 
 def test_counters() -> None:

@@ -126,6 +126,25 @@ def test_sources_are_asked_at_the_edges_of_phases(inside: Path) -> None:
     assert "a counter of this test; asked every 3.6e+06 ms" in (trace.note("source.mine") or "")
 
 
+def test_what_was_sampled_is_in_summary_and_report(inside: Path, outside: Path) -> None:
+    """GIVEN values of sources THEN they are counters with their source's name, of load and of inference."""
+    profile = etmem.load(inside)
+    rows = {counter.name: counter for counter in profile.summary.counters}
+    calls = rows["mine.calls"]
+    assert calls.source.startswith("a counter of this test; asked every")
+    assert calls.load_maximum is not None
+    assert calls.inference_maximum is not None
+    assert calls.first == 1 < calls.load_maximum < calls.inference_maximum < calls.last == calls.samples
+    text = profile.text(full=True)
+    assert "SAMPLED FROM SOURCES" in text
+    assert "COUNTERS" not in text
+    current = {row.name: row for row in etmem.load(outside).summary.counters}["cgroup.memory.current"]
+    assert "all" in current.source
+    assert "processes in it together" in current.source
+    assert current.inference_maximum is not None
+    assert 43 * 2**20 < current.inference_maximum <= current.maximum
+
+
 def test_a_source_that_fails_is_an_issue_and_ends_nothing(inside: Path) -> None:
     summary = etmem.load(inside).summary
     (issue,) = [issue for issue in summary.issues if issue.code is IssueCode.SOURCE_FAILED]

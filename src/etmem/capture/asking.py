@@ -18,13 +18,10 @@ if TYPE_CHECKING:
     from etmem.model.words import Unit
     from etmem.sources import MemorySource
 
-NOTE_PREFIX = "source."
-"""Of the note that says what a source's figures are; its series are called ``NAME.READING``."""
-
 
 def note_of(one: MemorySource, interval_seconds: float = INTERVAL_SECONDS) -> tuple[str, str]:
     """The note of a source that is asked every so often."""
-    return f"{NOTE_PREFIX}{one.name}", f"{one.what}; asked every {interval_seconds * 1000:g} ms"
+    return f"source.{one.name}", f"{one.what}; asked every {interval_seconds * 1000:g} ms"
 
 
 def failure(name: str, why: str) -> Issue:

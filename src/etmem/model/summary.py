@@ -446,6 +446,8 @@ class Counter:
     load_maximum: int | None
     """The largest that held in a load phase; null where none did."""
     inference_maximum: int | None
+    source: str = ""
+    """Empty: recorded by the program. Else sampled, and what its figures are: see docs/sources.md."""
 
 
 @dataclass(frozen=True)

@@ -56,10 +56,16 @@ def label_lines(summary: Summary, scale: Scale, width: int) -> list[str]:
 
 
 def counter_lines(summary: Summary, scale: Scale, width: int) -> list[str]:
+    """What the program recorded itself; then what sources were asked for, and whose figures these are."""
     exact = scale.divisor == 1
-    rows = [_counter(counter, exact=exact) for counter in summary.counters]
     header = ("counter", "samples", "first", "least", "most", "in load", "in inference", "last")
-    return ["COUNTERS", *grid(header, rows, 1, width)] if rows else []
+    lines: list[str] = []
+    for title, sampled in (("COUNTERS", False), ("SAMPLED FROM SOURCES", True)):
+        rows = [_counter(counter, exact=exact) for counter in summary.counters if bool(counter.source) is sampled]
+        lines += [title, *grid(header, rows, 1, width)] if rows else []
+    for source in dict.fromkeys(counter.source for counter in summary.counters if counter.source):
+        lines += wrap(clean(source, 400), width, rest="  ")
+    return lines
 
 
 def _counter(counter: Counter, *, exact: bool) -> tuple[str, ...]:
