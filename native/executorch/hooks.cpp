@@ -13,6 +13,7 @@
 #endif
 
 #include "etmem/executorch.hpp"
+#include "in_front.hpp"
 #include "traced_backend.hpp"
 #include "traced_method.hpp"
 
@@ -33,25 +34,9 @@ namespace {
 
 using et::testing::ProgramTestFriend;
 
-void* (*find_original)(void* runtime, const char* symbol);
-void* this_runtime;
-
-constexpr const char* kProgramLoad = "_ZN10executorch7runtime7Program4loadEPNS0_10DataLoaderENS1_12VerificationE";
-constexpr const char* kExecute = "_ZN10executorch7runtime6Method7executeEv";
-constexpr const char* kDestroyComplete = "_ZN10executorch7runtime6MethodD1Ev";
-constexpr const char* kDestroyBase = "_ZN10executorch7runtime6MethodD2Ev";
 constexpr const char* kSetInput = "_ZN10executorch7runtime6Method9set_inputERKNS0_6EValueEm";
-constexpr const char* kSetOutput = "_ZN10executorch7runtime6Method19set_output_data_ptrEPvmm";
-constexpr const char* kGetEventTracer = "_ZN10executorch7runtime6Method16get_event_tracerEv";
 constexpr const char* kGetBackendClass = "_ZN10executorch7runtime17get_backend_classEPKc";
 constexpr const char* kFlatTensorLoad = "_ZN10executorch9extension17FlatTensorDataMap4loadEPNS_7runtime10DataLoaderE";
-
-/* The runtime's own definition, looked up once. Member functions are called as free functions with `this` first,
- * which is how the Itanium ABI passes it. */
-template <typename Function>
-Function original(const char* symbol) {
-  return reinterpret_cast<Function>(find_original(this_runtime, symbol));
-}
 
 /* Program ids by the address of their flatbuffer; a later program at the same address replaces an earlier one. */
 class Programs {
@@ -83,17 +68,6 @@ class Programs {
 };
 Programs programs;
 
-void note_program(uint32_t id, const char* what, uint64_t value) {
-  const etmem_api* table = api();
-  if (table == nullptr) return;
-  char key[64] = "program.";
-  append_number(key, id);
-  std::strcat(key, what);
-  char text[32] = {};
-  append_number(text, value);
-  table->note(name_id(key), name_id(text));
-}
-
 et::Result<et::Program> program_load(et::DataLoader* loader, et::Program::Verification verification) {
   static const auto call =
       original<et::Result<et::Program> (*)(et::DataLoader*, et::Program::Verification)>(kProgramLoad);
@@ -110,8 +84,7 @@ et::Result<et::Program> program_load(et::DataLoader* loader, et::Program::Verifi
 }
 
 void claim_planned_memory(const et::Program* program, const char* name, et::HierarchicalAllocator* planned) {
-  const etmem_api* table = api();
-  if (table == nullptr || planned == nullptr) return;
+  if (api() == nullptr || planned == nullptr) return;
   const auto meta = program->method_meta(name);
   if (!meta.ok()) return;
   for (size_t i = 0; i < meta->num_memory_planned_buffers(); ++i) {
@@ -119,42 +92,9 @@ void claim_planned_memory(const et::Program* program, const char* name, et::Hier
     if (!bytes.ok() || bytes.get() == 0) continue;
     const auto address = planned->get_offset_address(static_cast<uint32_t>(i), 0, static_cast<size_t>(bytes.get()));
     if (!address.ok() || address.get() == nullptr) continue;
-    char label[32] = "planned[";
-    append_number(label, i + 1);  // mem_id 0 is constants: the first buffer is mem_id 1
-    std::strcat(label, "]");
-    table->claim(address.get(), static_cast<size_t>(bytes.get()), name_id("executorch"), name_id("planned_memory"),
-                 name_id(label));
+    claim_planned(address.get(), static_cast<size_t>(bytes.get()), i);
   }
 }
-
-/* One decorator for each underlying allocator and role, for the process's life: XNNPACK keys its per-model workspace
- * on the allocator's address. */
-et::MemoryAllocator* traced_allocator(et::MemoryAllocator* inner, const char* role) {
-  struct Entry {
-    TracedMemoryAllocator allocator;
-    const char* role;
-    Entry* next;
-  };
-  static SpinLock lock;
-  static Entry* entries = nullptr;
-  if (inner == nullptr) return nullptr;
-  {
-    LockGuard guard(lock);
-    for (Entry* e = entries; e != nullptr; e = e->next) {
-      if (e->allocator.inner() == inner && e->role == role) return &e->allocator;
-    }
-  }
-  void* place = api_slot()->allocate(sizeof(Entry));
-  if (place == nullptr) return inner;
-  Entry* fresh = new (place) Entry{TracedMemoryAllocator(inner, role), role, nullptr};
-  LockGuard guard(lock);
-  fresh->next = entries;
-  entries = fresh;
-  return &fresh->allocator;
-}
-
-constexpr const char* kMethodAllocator = "method_allocator";
-constexpr const char* kTempAllocator = "temp_allocator";
 
 /* load_method took two more arguments from 1.3 on; the type of the header at hand decides. */
 template <typename Signature>
@@ -163,12 +103,7 @@ struct LoadMethod;
 template <typename... Rest>
 struct LoadMethod<et::Result<et::Method> (et::Program::*)(const char*, et::MemoryManager*, et::EventTracer*, Rest...)
                       const> {
-  static constexpr const char* kSymbol =
-      sizeof...(Rest) == 1
-          ? "_ZNK10executorch7runtime7Program11load_methodEPKcPNS0_13MemoryManagerEPNS0_11EventTracerEPKNS0_"
-            "12NamedDataMapE"
-          : "_ZNK10executorch7runtime7Program11load_methodEPKcPNS0_13MemoryManagerEPNS0_11EventTracerEPKNS0_"
-            "12NamedDataMapEPKNS0_21LoadBackendOptionsMapENS0_4SpanIKNS0_6KernelEEE";
+  static constexpr const char* kSymbol = sizeof...(Rest) == 1 ? kLoadMethod4 : kLoadMethod6;
 
   static et::Result<et::Method> hook(const et::Program* self, const char* name, et::MemoryManager* memory,
                                      et::EventTracer* tracer, Rest... rest) {
@@ -206,19 +141,6 @@ struct LoadMethod<et::Result<et::Method> (et::Program::*)(const char*, et::Memor
 };
 using LoadMethodHook = LoadMethod<decltype(&et::Program::load_method)>;
 
-TracedMethod* traced_method(et::Method* method) {
-  static const auto call = original<et::EventTracer* (*)(et::Method*)>(kGetEventTracer);
-  return TracedMethod::find(call(method));
-}
-
-/* The application sees its own tracer, or it could not cast it back to what it is. */
-et::EventTracer* method_get_event_tracer(et::Method* self) {
-  static const auto call = original<et::EventTracer* (*)(et::Method*)>(kGetEventTracer);
-  et::EventTracer* tracer = call(self);
-  TracedMethod* method = TracedMethod::find(tracer);
-  return method != nullptr ? method->inner() : tracer;
-}
-
 /* Said once for a method that runs unseen; its address is all there is to tell it by. */
 void note_unseen(const et::Method* method) {
   static const et::Method* said = nullptr;
@@ -241,42 +163,8 @@ et::Error method_execute(et::Method* self) {
   const uint64_t iteration = method->iterations++;
   Scope scope(ETMEM_INFERENCE, method->name(), method->program(), static_cast<int64_t>(iteration));
   const et::Error error = call(self);
-  method->last_inference = scope.end(error != et::Error::Ok);
-  const bool last = table->remaining_inferences() == 1;
-  method->snapshot_taken = iteration < 2 || last;
-  if (method->snapshot_taken) table->snapshot(name_id("inference"), method->last_inference);
+  method->ended(iteration, scope.end(error != et::Error::Ok));
   return error;
-}
-
-/* Also runs on moved-from shells, which have no tracer, and on what is left of a load that failed. */
-void destroy_method(et::Method* self, void (*call)(et::Method*)) {
-  TracedMethod* method = traced_method(self);
-  if (method == nullptr || method == t_loading) return call(self);
-  const etmem_api* table = api();
-  if (table != nullptr && !method->snapshot_taken && method->iterations > 0) {
-    table->snapshot(name_id("unload"), method->last_inference);
-  }
-  {
-    Scope scope(ETMEM_UNLOAD, method->name(), method->program(), 0);
-    call(self);
-  }
-  method->end();
-}
-
-void method_destroy_complete(et::Method* self) {
-  static const auto call = original<void (*)(et::Method*)>(kDestroyComplete);
-  destroy_method(self, call);
-}
-
-void method_destroy_base(et::Method* self) {
-  static const auto call = original<void (*)(et::Method*)>(kDestroyBase);
-  destroy_method(self, call);
-}
-
-void claim_caller_memory(const void* address, size_t bytes, const char* name) {
-  const etmem_api* table = api();
-  if (table == nullptr || address == nullptr || bytes == 0) return;
-  table->claim(address, bytes, name_id("host"), name_id("inputs_outputs"), name_id(name));
 }
 
 void claim_tensor(const ::executorch::aten::Tensor& tensor) {
@@ -318,35 +206,24 @@ et::Result<FlatTensorDataMap> flat_tensor_load(et::DataLoader* loader) {
 }
 #endif
 
-template <typename Function>
-constexpr void* address_of(Function* function) {
-  return reinterpret_cast<void*>(function);
-}
-
 const etmem_hook hooks[] = {
     {kProgramLoad, address_of(program_load)},
     {LoadMethodHook::kSymbol, address_of(LoadMethodHook::hook)},
     {kExecute, address_of(method_execute)},
-    {kDestroyComplete, address_of(method_destroy_complete)},
-    {kDestroyBase, address_of(method_destroy_base)},
+    {kDestroyComplete, address_of(method_destroy_complete<et::Method, 0>)},
+    {kDestroyBase, address_of(method_destroy_base<et::Method, 0>)},
     {kSetInput, address_of(method_set_input)},
     {kSetOutput, address_of(method_set_output_data_ptr)},
-    {kGetEventTracer, address_of(method_get_event_tracer)},
+    {kGetEventTracer, address_of(method_get_event_tracer<et::Method>)},
     {kGetBackendClass, address_of(get_backend_class)},
 #ifdef ETMEM_FLAT_TENSOR
     {kFlatTensorLoad, address_of(flat_tensor_load)},
 #endif
 };
 
-void bind(const etmem_api* table, void* runtime, void* (*original_of)(void*, const char*)) {
-  api_slot() = table;
-  this_runtime = runtime;
-  find_original = original_of;
-}
-
 }  // namespace
 
 }  // namespace etmem
 
 extern "C" __attribute__((visibility("default"))) const etmem_hooks etmem_hooks_v1 = {
-    ETMEM_HOOKS_VERSION, ETMEM_BUILD_ID, sizeof etmem::hooks / sizeof *etmem::hooks, etmem::hooks, etmem::bind};
+    ETMEM_HOOKS_VERSION, ETMEM_BUILD_ID, sizeof etmem::hooks / sizeof *etmem::hooks, etmem::hooks, etmem::bind_hooks};

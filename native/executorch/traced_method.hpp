@@ -53,6 +53,20 @@ class TracedMethod final : public TracedEventTracer {
     }
   }
 
+  /* An inference ended: pages are counted after the first two, and after the last one where it was announced. */
+  void ended(uint64_t iteration, etmem_id inference) {
+    last_inference = inference;
+    const etmem_api* table = api();
+    if (table == nullptr) return;
+    snapshot_taken = iteration < 2 || table->remaining_inferences() == 1;
+    if (snapshot_taken) table->snapshot(name_id("inference"), inference);
+  }
+
+  void before_unload() const {
+    const etmem_api* table = api();
+    if (table != nullptr && !snapshot_taken && iterations > 0) table->snapshot(name_id("unload"), last_inference);
+  }
+
   uint32_t program() const { return program_; }
   etmem_id name() const { return name_; }
 

@@ -7,9 +7,12 @@
 #ifndef ETMEM_EXECUTORCH_HPP_
 #define ETMEM_EXECUTORCH_HPP_
 
+#if __has_include(<executorch/runtime/backend/interface.h>)  // not in the wheels before 1.3
 #include <executorch/runtime/backend/interface.h>
+#endif
 #include <executorch/runtime/core/data_loader.h>
 #include <executorch/runtime/core/event_tracer.h>
+#include <executorch/runtime/core/exec_aten/util/scalar_type_util.h>
 #include <executorch/runtime/core/memory_allocator.h>
 #include <executorch/runtime/core/named_data_map.h>
 #include <sched.h>
@@ -141,13 +144,23 @@ struct HeldBuffer {
   }
 };
 
+/* Where a buffer is; nullptr where it is not in this address space. 1.0 has data() alone. */
+template <typename Buffer>
+auto address_of_buffer(const Buffer& buffer, int) -> decltype(buffer.data_safe(), static_cast<const void*>(nullptr)) {
+  const auto data = buffer.data_safe();
+  return data.ok() ? data.get() : nullptr;
+}
+template <typename Buffer>
+const void* address_of_buffer(const Buffer& buffer, long) {
+  return buffer.data();
+}
+
 /* Records a loaded buffer as a segment. Buffers that are not in this address space pass unchanged. */
 inline et::Result<et::FreeableBuffer> hold(et::Result<et::FreeableBuffer>&& loaded, etmem_segment segment) {
   const etmem_api* table = api();
   if (table == nullptr || !loaded.ok()) return static_cast<et::Result<et::FreeableBuffer>&&>(loaded);
-  const auto data = loaded->data_safe();
-  if (!data.ok() || data.get() == nullptr) return static_cast<et::Result<et::FreeableBuffer>&&>(loaded);
-  const void* address = data.get();
+  const void* address = address_of_buffer(*loaded, 0);
+  if (address == nullptr) return static_cast<et::Result<et::FreeableBuffer>&&>(loaded);
   const size_t bytes = loaded->size();
   segment.address = address;
   segment.bytes = bytes;
@@ -385,9 +398,11 @@ class TracedEventTracer : public et::EventTracer {
     if (!value.isTensor()) return;
     const Tensor& tensor = value.toTensor();
     if (tensor.shape_dynamism() == et::TensorShapeDynamism::STATIC || tensor.const_data_ptr() == nullptr) return;
+    /* Not nbytes(): libraries of before 1.3 do not export it. */
+    const size_t bytes = static_cast<size_t>(tensor.numel()) * et::elementSize(tensor.scalar_type());
     const etmem_api* table = api();
-    if (table == nullptr || tensor.nbytes() == 0) return;
-    table->claim(tensor.const_data_ptr(), tensor.nbytes(), 0, 0, table->string("used", 4));
+    if (table == nullptr || bytes == 0) return;
+    table->claim(tensor.const_data_ptr(), bytes, 0, 0, table->string("used", 4));
 #else
     (void)value;
 #endif

@@ -99,7 +99,7 @@ def hooks(library: Path, progress: Callable[[str], None] | None = None, toolchai
     prefix = os.environ.get("ETMEM_EXECUTORCH")
     if found.include is None and prefix:
         found = replace(found, include=executorch.find(Path(prefix)).include)
-    if found.include is None:
+    if found.include is None or (not found.typed and executorch.has_event_tracer(library)):
         raise BuildError(
             f"the headers of the ExecuTorch in {library} are not installed",
             "Give the installation that it was built from with --executorch PREFIX.",
@@ -200,8 +200,8 @@ def _runner_recipe(native: Path, found: ExecuTorch) -> Recipe:
 def _hooks_recipe(native: Path, found: ExecuTorch, library: Path) -> Recipe:
     return Recipe(
         name="etmem-hooks.so",
-        folder=native / "executorch",
-        includes=(native / "include",),
+        folder=native / "executorch" / ("" if found.typed else "untyped"),
+        includes=(native / "include", native / "executorch"),
         flags=(
             "-fPIC",
             "-shared",
@@ -213,7 +213,8 @@ def _hooks_recipe(native: Path, found: ExecuTorch, library: Path) -> Recipe:
             *_executorch_flags(found),
         ),
         # Exactly the library that defines this runtime: another one would register all operators a second time.
-        link=(str(library.resolve()), "-ldl"),
+        # Needed also where all that is used lies in a library behind it: 1.2's core is in its QNN backend's.
+        link=("-Wl,--no-as-needed", str(library.resolve()), "-Wl,--as-needed", "-ldl"),
         depends=(elf.identity(library),),
     )
 

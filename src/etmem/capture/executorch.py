@@ -45,6 +45,11 @@ class ExecuTorch:
             and (self.include / "executorch/extension/module/module.h").is_file()
         )
 
+    @property
+    def typed(self) -> bool:
+        """Whether its headers know Program and Method: those of the wheels do from 1.3 on."""
+        return self.include is not None and (self.include / "executorch/runtime/executor/method.h").is_file()
+
     def components(self) -> tuple[str, ...]:
         """Names (as for ``-l``) of the kernels, backends and extensions that are there."""
         if self.libraries is None:
