@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -12,7 +11,8 @@ import pytest
 from etmem.model.words import PhaseKind
 from tests.accuracy.captures import MIB, PROGRAMS, XNNPACK, blocks, owner_bytes, phases, run_python, summarized
 from tests.accuracy.cases import CASES, NAMES
-from tests.models.registry import cache_base, model_path, one_export_at_a_time
+from tests.accuracy.versions import packages
+from tests.models.registry import model_path
 
 VERSION = "1.4.1"
 
@@ -20,13 +20,7 @@ VERSION = "1.4.1"
 @pytest.fixture(scope="session")
 def older() -> str:
     """A folder with that ExecuTorch alone, for PYTHONPATH; torch and the rest are the environment's."""
-    base = cache_base()
-    folder = base / f"executorch-{VERSION}"
-    with one_export_at_a_time(base):
-        if not (folder / "executorch").is_dir():
-            arguments = ("--quiet", "--no-deps", "--target", folder, f"executorch=={VERSION}")
-            subprocess.run([sys.executable, "-m", "pip", "install", *map(str, arguments)], check=True)
-    return str(folder)
+    return str(packages(VERSION))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -50,6 +50,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "unknown_backend.pte",
         "without_constant_segment.pte",
     ),
+    "tensorless": ("tensorless.pte",),
     "recorded": ("recorded_convs.pte", "recorded_breaks.pte", "recorded_rows.pte", "recorded_methods.pte"),
 }
 """Family (a module of this package) -> the files it exports."""

@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePath
 
+from etmem.analysis import by_stack
 from etmem.analysis.context import Account
 from etmem.analysis.descriptions import described
 from etmem.analysis.misuse import misuse
 from etmem.delegates.description import Evidence
 from etmem.model.summary import Issue
-from etmem.model.words import IssueCode, PhaseKind, Severity
+from etmem.model.words import IssueCode, PhaseKind, Severity, is_delegate
 from etmem.trace.tables import DelegateStage
 
 NOTE_PREFIX = "issue."
@@ -55,6 +56,8 @@ def issues(account: Account) -> tuple[Issue, ...]:
 
 def hooks_missed(account: Account) -> tuple[str, ...]:
     """Methods that were loaded and by their file have delegates, of which no scope was ever entered."""
+    if by_stack.asked_for(account.trace) and any(is_delegate(key.owner) for key in account.ownership.keys):
+        return ()
     entered = {(instance.program, instance.method) for instance in account.instances}
     missed: dict[str, None] = {}
     for span in account.spans_of(PhaseKind.METHOD_LOAD):
@@ -143,6 +146,13 @@ def _hooks(account: Account) -> Iterator[Issue]:
     if error is not None:
         severity, hint = _HINTS[IssueCode.HOOKS_UNAVAILABLE]
         yield Issue(IssueCode.HOOKS_UNAVAILABLE, severity, f"ExecuTorch's calls could not be followed: {error}", hint)
+    if by_stack.asked_for(account.trace):
+        yield Issue(
+            IssueCode.UNTYPED_HOOKS,
+            Severity.WARNING,
+            "delegates are told by call stack: this ExecuTorch's headers do not have Method",
+            "totals, peaks and owners hold; instances, instructions and delegates' tables need executorch 1.3",
+        )
     missed = hooks_missed(account)
     if missed:
         yield Issue(

@@ -1,6 +1,7 @@
 """Owner, instance and category of every block. Each rule overrides the ones before it:
 
-1. the innermost scope: a tag, a delegate, an instruction, a phase; outside of any, the application;
+1. the innermost scope: a tag, a delegate, an instruction, a phase; outside of any, the application. Where hooks know no
+   delegates, the call stack tells them;
 2. in a delegate, what its description makes of the call stack;
 3. a segment that the data loader handed out lies in the block;
 4. a registered heap allocates from the block;
@@ -19,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from etmem.analysis import by_stack
 from etmem.analysis.descriptions import ALLOCATION_FUNCTIONS, Descriptions
 from etmem.analysis.events import events_at
 from etmem.analysis.heaps import Extents, blocks_of
@@ -127,8 +129,13 @@ def _by_stack(
 ) -> tuple[SharedObject, ...]:
     """Asks each delegate's description about each call stack once."""
     objects: dict[tuple[str, str], list[I64]] = defaultdict(list)
+    rows_of = dict(_delegate_rows(who, table))
+    if by_stack.asked_for(trace):
+        rows_of = dict(by_stack.delegate_rows(trace, blocks, who, table, symbolizer, descriptions))
+        for backend, rows in rows_of.items():
+            code[rows] = book.code(Key(delegate(backend), None, Category.METADATA))
     keys = dict(enumerate(book.keys))
-    for backend, rows in _delegate_rows(who, table).items():
+    for backend, rows in rows_of.items():
         description = descriptions.get(backend)
         if description is None:
             continue

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from etmem.analysis import (
     arenas,
     balance,
+    by_stack,
     counters,
     delegates,
     device_memory,
@@ -82,7 +83,7 @@ def account(
     window = Window(spans[0].begin, max(span.end for span in spans)) if spans else Window(0, last_stamp)
     seen = _relevant(everything, window.since if spans else int(NEVER))
     del everything
-    events = pick(trace.events, _telling_stamps(seen, threads))
+    events = pick(trace.events, _telling_stamps(trace, seen, threads))
     extents, device = heaps.split(heaps.extents(trace, events, threads), trace)
     blocks = heaps.with_reported(seen, extents)
     who = threads.attribute(blocks.scope, blocks.thread, blocks.begin)
@@ -163,11 +164,13 @@ def _last_stamp(trace: Trace, blocks: Blocks) -> int:
     return max(last, default=0)
 
 
-def _telling_stamps(blocks: Blocks, threads: Threads) -> U64:
+def _telling_stamps(trace: Trace, blocks: Blocks, threads: Threads) -> U64:
     """The events that tell more of a block than the block does: how a mapping came to be, which function
     allocated inside a delegate, and who freed that."""
     scope = threads.attribute(blocks.scope, blocks.thread, blocks.begin).scope
     inside = threads.table.delegate[scope] != 0
+    if by_stack.asked_for(trace):
+        inside |= blocks.stack != 0
     mapped = blocks.kind != BlockKind.HEAP
     return np.concatenate([blocks.begin[inside | mapped], blocks.end[inside & (blocks.end != NEVER)]])
 

@@ -28,7 +28,7 @@ _SOFT_DIRTY_AND_PEAK = "5"
 """What resets VmHWM when it is written to clear_refs; it changes nothing else."""
 
 
-TESTED = ("1.4.1", "1.5.1")
+TESTED = ("1.0.1", "1.1.0", "1.2.0", "1.3.1", "1.4.1", "1.5.1")
 """Releases of ExecuTorch that etmem's own tests run."""
 
 

@@ -20,7 +20,11 @@ def delegate(backend: str) -> str:
 
 def is_counted(owner: str) -> bool:
     """Whether peaks count this owner: ExecuTorch and its delegates, never host or profiler."""
-    return owner == EXECUTORCH or owner.startswith("delegate:")
+    return owner == EXECUTORCH or is_delegate(owner)
+
+
+def is_delegate(owner: str) -> bool:
+    return owner.startswith("delegate:")
 
 
 class Category(StrEnum):
@@ -107,6 +111,7 @@ class IssueCode(StrEnum):
     HOOK_NOT_REACHED = "hook_not_reached"
     HOOKS_UNAVAILABLE = "hooks_unavailable"
     EXECUTORCH_STATIC = "executorch_static"
+    UNTYPED_HOOKS = "untyped_hooks"
     NO_EXECUTORCH = "no_executorch"
     MEMLOCK_LIMITED = "memlock_limited"
     HIGH_WATER_UNAVAILABLE = "high_water_unavailable"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from etmem.model.summary import InputSpec, Peak, Phase, Summary, Target
-from etmem.report.names import phase_name
+from etmem.model.summary import InputSpec, OwnerBytes, Peak, Phase, Summary, Target
+from etmem.model.words import is_delegate
+from etmem.report.names import owner_name, phase_name
 from etmem.report.table import join_parts
 from etmem.report.units import Scale, clean, dtype, file_name, file_size, ratio, shorten
 
@@ -72,7 +73,15 @@ def _delegates(summary: Summary) -> list[str]:
     counts: dict[str, int] = {}
     for delegate in summary.delegates:
         counts[delegate.backend] = counts.get(delegate.backend, 0) + 1
-    return [", ".join(f"{clean(name, 24)} x{count}" for name, count in counts.items()) or "no delegate"]
+    named = [f"{clean(name, 24)} x{count}" for name, count in counts.items()]
+    # Told by their memory alone, where hooks know no instances.
+    held = [owner_name(held.owner) for held in _held(summary) if is_delegate(held.owner) and not counts]
+    return [", ".join([*named, *dict.fromkeys(held)]) or "no delegate"]
+
+
+def _held(summary: Summary) -> list[OwnerBytes]:
+    peaks = (summary.peaks.load, summary.peaks.inference)
+    return [held for peak in peaks if peak is not None for held in peak.moment.owners]
 
 
 def _machine(target: Target, *, emulated: bool) -> str:
