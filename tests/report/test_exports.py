@@ -11,7 +11,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
+from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import CounterDescriptor, Trace, TrackEvent
 from pyarrow import parquet
 
 from etmem.analysis.symbols import Symbolizer
@@ -176,6 +176,21 @@ def test_perfetto_counters_reach_the_peak_and_slices_nest(view):
     assert max(counters["executorch: planned_memory"]) == 2 * MIB
     assert max(counters["RSS"]) == 10 * MIB
     assert max(counters["RSS high water"]) == 11 * MIB
+
+
+def test_perfetto_has_what_the_program_told():
+    trace = Trace.FromString(render("perfetto", view_of(ODD["told"]())))
+    tracks = {p.track_descriptor.uuid: p.track_descriptor for p in trace.packet if p.HasField("track_descriptor")}
+    values: dict[str, list[int]] = {}
+    for packet in trace.packet:
+        if packet.HasField("track_event") and packet.track_event.type == TrackEvent.TYPE_COUNTER:
+            values.setdefault(tracks[packet.track_event.track_uuid].name, []).append(packet.track_event.counter_value)
+    assert values["counter: queue"] == [3, -2]
+    assert values["counter: gpu.allocated"] == [40 * MIB, 39 * MIB]
+    assert max(values[f"device: frames {HOSTILE}"]) == 40 * MIB
+    units = {track.name: track.counter.unit for track in tracks.values() if track.HasField("counter")}
+    assert units["counter: queue"] == CounterDescriptor.UNIT_COUNT
+    assert units["counter: gpu.allocated"] == CounterDescriptor.UNIT_SIZE_BYTES
 
 
 def test_chrome_slices_are_the_plans_storages(view):

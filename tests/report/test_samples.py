@@ -13,9 +13,11 @@ from etmem.analysis.symbols import Symbolizer
 from etmem.analysis.timeline import Timeline
 from etmem.model.words import EXECUTORCH
 from etmem.report.samples import MOST, OPERATORS, SMALLER, reduced
+from etmem.report.told_series import MOST as TOLD
+from etmem.report.told_series import told_series
 from etmem.trace.tables import EventKind, Events, ScopeKind
 from tests.analysis.worlds import World
-from tests.report.views import KIB, MIB, ODD, small, view_of
+from tests.report.views import KIB, MIB, ODD, many_counter_values, small, view_of
 
 
 @given(st.lists(st.integers(0, 1000), min_size=1, max_size=400), st.integers(8, 60), st.sets(st.integers(0, 900)))
@@ -121,6 +123,22 @@ def test_of_many_operators_the_largest_are_told_apart():
     assert len(mine) == OPERATORS + 1
     assert set(mine) == {SMALLER, *(f"aten::op_{index}.out" for index in range(2000 - OPERATORS, 2000))}
     assert sum(mine.values()) == sum(100 + index for index in range(2000))
+
+
+def test_what_is_told_over_time():
+    device, allocated, queue = told_series(view_of(ODD["told"]()).context)
+    assert (device.kind, device.unit, max(device.values), device.values[-1]) == ("device", "bytes", 40 * MIB, 8 * MIB)
+    assert (allocated.name, allocated.values, allocated.unit) == ("gpu.allocated", (40 * MIB, 39 * MIB), "bytes")
+    assert (queue.values, queue.unit) == ((3, -2), "number")
+    for one in (device, allocated, queue):
+        assert list(one.times_ns) == sorted(one.times_ns)
+        assert len(one.times_ns) == len(one.values)
+
+
+def test_a_counters_highest_value_survives():
+    (line,) = told_series(view_of(many_counter_values()).context)
+    assert len(line.values) <= 2 * TOLD
+    assert (max(line.values), min(line.values)) == (1000, 0)
 
 
 def test_nothing_seen_gives_no_samples():

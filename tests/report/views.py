@@ -11,7 +11,7 @@ from etmem.analysis.options import SummaryOptions
 from etmem.analysis.summarize import account, context, summary
 from etmem.delegates import descriptions
 from etmem.report.view import View
-from etmem.trace.tables import MapFlag, RssLabel, ScopeKind
+from etmem.trace.tables import CounterUnit, MapFlag, MemoryKind, RssLabel, ScopeKind
 from etmem.trace.writer import TraceBuilder
 from tests.analysis.worlds import OPTIONS, World
 
@@ -99,6 +99,36 @@ def no_delegate() -> World:
     return world
 
 
+def told() -> World:
+    """A program that tells of a GPU's heap, a label, a scope of its own, and two counters: bytes, and a number."""
+    world = World()
+    with world.program_load(), world.method_load(), world.init():
+        heap = world.heap(f"frames {HOSTILE}", "delegate:Gpu", "workspace", memory=MemoryKind.GPU)
+        world.heap_alloc(heap, 0x2000, 8 * MIB)
+        world.alloc(0x10000000, MIB)
+        world.label(0x10000000, 4 * KIB, "tokens")
+    for iteration in range(2):
+        with world.inference(iteration):
+            with world.scope(ScopeKind.TAG, "decode"):
+                world.alloc(0x20000000, 64 * KIB)
+                world.free(0x20000000)
+            world.heap_alloc(heap, 0x3000000, 32 * MIB)
+            world.counter("gpu.allocated", (40 - iteration) * MIB, CounterUnit.BYTES)
+            world.heap_free(heap, 0x3000000)
+            world.counter("queue", 3 - 5 * iteration)
+    return world
+
+
+def many_counter_values(count: int = 20_000, spike: int = 12_345) -> World:
+    world = World()
+    with world.program_load(), world.method_load():
+        pass
+    with world.inference():
+        for index in range(count):
+            world.counter("load", 1000 if index == spike else index % 7)
+    return world
+
+
 def one_event() -> World:
     world = World()
     world.alloc(0x1000, 16)
@@ -111,6 +141,7 @@ ODD = {
     "no_delegate": no_delegate,
     "killed_in_load": killed_in_load,
     "many_operators": many_operators,
+    "told": told,
     "hostile": hostile,
 }
 

@@ -234,6 +234,23 @@ def test_source_lines_of_an_etrecord(show):
     assert "layers.0 model.py:42 y = x + <b>1</b>" in page.locator("#operators").inner_text()
 
 
+def test_what_the_program_told_has_a_part_of_its_own(page_of):
+    page = page_of(ODD["told"]())
+    text = page.locator("#told").inner_text()
+    assert "40.0 MiB" in text
+    assert "tokens" in text
+    assert "decode" in text
+    assert page.locator("#told [data-series]").count() == 3
+    labels = page.locator("#told svg").evaluate_all("all => all.map(one => one.getAttribute('aria-label'))")
+    assert labels[1:] == ["gpu.allocated: 39.0 MiB to 40.0 MiB", "queue: -2 to 3"]
+    page.locator("#told [data-series=queue]").scroll_into_view_if_needed()
+    box = page.locator("#told [data-series=queue]").bounding_box()
+    page.mouse.move(box["x"] + box["width"] - 20, box["y"] + 30)
+    assert page.locator(".tooltip").inner_text().startswith("-2 from")
+    assert page.locator("nav a[href='#told']").count() == 1
+    assert page_of(small()).locator("nav a[href='#told'], #told").count() == 0
+
+
 def test_a_dry_run_shows_no_rss(show):
     page = show(render("html", dry(small())))
     assert "dry run" in page.locator("#balance").inner_text()

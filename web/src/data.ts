@@ -45,6 +45,18 @@ export interface PeakPart {
 export interface DelegateOperator {
   owner: string; instance: string | null; operator: string; category: string; bytes: number; blocks: number;
 }
+export interface NamedScope {
+  name: string; entered: number; allocated_bytes: number; allocations: number; peak_bytes: number; live_end_bytes: number;
+}
+export interface DeviceMemory {
+  memory: string; name: string; owner: string; category: string; load_peak_bytes: number | null;
+  inference_peak_bytes: number | null; steady_bytes: number | null; live_end_bytes: number; allocations: number;
+}
+export interface Counter { name: string; unit: string; samples: number; minimum: number; maximum: number; last: number }
+export interface Label {
+  name: string; owner: string; instance: string | null; category: string; regions: number; peak_bytes: number;
+}
+export interface ToldSeries { name: string; kind: string; unit: string; times_ns: number[]; values: number[] }
 export interface Summary {
   target: {
     arch: string; cpu: string; isa: string; pointer_bytes: number; executorch: string; runtime: string; loader: string;
@@ -58,6 +70,7 @@ export interface Summary {
   arenas: Arena[]; delegates: Delegate[]; balances: Balance[]; high_waters: HighWater[];
   findings: Finding[]; issues: Issue[];
   instructions: InstructionBytes[]; peak_parts: PeakPart[]; delegate_operators: DelegateOperator[];
+  named_scopes: NamedScope[]; device_memory: DeviceMemory[]; counters: Counter[]; labels: Label[];
 }
 export interface Key { owner: string; instance: string | null; category: string; counted: boolean }
 export interface Series { key: number; file: boolean; values: number[] }
@@ -85,7 +98,7 @@ export interface Report {
   marks: { name: string; stamp: number }[];
   rss: { stamp: number; time_ns: number; rss_bytes: number; high_water_bytes: number }[];
   blocks: LiveBlocks; stacks: { frames: string[]; rows: StackRow[] }; plans: PlanMap[];
-  words: Word[];
+  told: ToldSeries[]; words: Word[];
 }
 
 export interface Figures { private_bytes: number; file_bytes: number; blocks: number }

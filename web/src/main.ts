@@ -16,11 +16,12 @@ import { operators } from "./sections/operators";
 import { owners } from "./sections/owners";
 import { phases } from "./sections/phases";
 import { timeline } from "./sections/timeline";
+import { told } from "./sections/told";
 import { verdict } from "./sections/verdict";
 import { State } from "./state";
 import { tooltipElement } from "./tooltip";
 
-const PARTS = [verdict, findings, balance, timeline, owners, arenas, delegates, operators, flame, phases, issues, footer];
+const PARTS = [verdict, findings, balance, timeline, owners, arenas, delegates, operators, flame, told, phases, issues, footer];
 
 async function start(): Promise<void> {
   const page = document.getElementById("report")!;
@@ -39,7 +40,8 @@ async function start(): Promise<void> {
 
 function runPage(report: Report): Page {
   const state = new State(report);
-  return { states: [state], parts: [header(state), navigation(), alarm(state), ...PARTS.map((part) => part(state))] };
+  const parts = PARTS.map((part) => part(state));
+  return { states: [state], parts: [header(state), navigation(parts), alarm(state), ...parts] };
 }
 
 void start();

@@ -28,11 +28,18 @@ def device_memory(account: Account) -> tuple[DeviceMemory, ...]:
     return tuple(_row(account, heap.id) for heap in sorted(heaps, key=lambda heap: heap.stamp))
 
 
+def heap_timeline(account: Account, heap: int) -> Timeline:
+    """What one heap of a device has out, from the trace's begin on."""
+    extents = account.device
+    rows = np.flatnonzero(extents.heap == heap)
+    sizes: I64 = extents.bytes[rows].astype(np.int64)
+    return timeline(extents.begin[rows], extents.end[rows], sizes, Window(0, account.last_stamp))
+
+
 def _row(account: Account, heap: int) -> DeviceMemory:
     registered, extents = account.trace.heaps[heap], account.device
     rows = np.flatnonzero(extents.heap == heap)
-    sizes: I64 = extents.bytes[rows].astype(np.int64)
-    line = timeline(extents.begin[rows], extents.end[rows], sizes, Window(0, account.last_stamp))
+    line = heap_timeline(account, heap)
     inferences = account.spans_of(PhaseKind.INFERENCE)
     return DeviceMemory(
         memory=_WORDS[registered.memory],
@@ -44,7 +51,7 @@ def _row(account: Account, heap: int) -> DeviceMemory:
         steady_bytes=line.at(max(span.end for span in inferences)) if inferences else None,
         peak_bytes=line.peak(0, account.last_stamp)[1],
         live_end_bytes=line.at(account.last_stamp),
-        allocated_bytes=int(sizes.sum()),
+        allocated_bytes=int(extents.bytes[rows].sum()),
         allocations=len(rows),
         users=heap_users(account, extents, heap, rows),
     )

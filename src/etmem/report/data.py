@@ -10,6 +10,7 @@ from etmem.report.live_blocks import LiveBlocks, live_blocks
 from etmem.report.plans import PlanMap
 from etmem.report.samples import Samples
 from etmem.report.stacks import Stacks
+from etmem.report.told_series import ToldSeries, told_series
 from etmem.report.view import View
 from etmem.trace.tables import RssSample
 
@@ -67,6 +68,7 @@ class ReportData:
     blocks: LiveBlocks = NO_BLOCKS
     stacks: Stacks = NO_STACKS
     plans: tuple[PlanMap, ...] = ()
+    told: tuple[ToldSeries, ...] = ()
     words: tuple[Entry, ...] = ()
     """What ``etmem explain`` says."""
 
@@ -77,6 +79,7 @@ def report_data(view: View) -> ReportData:
         blocks=live_blocks(view.context) if not view.withheld else NO_BLOCKS,
         stacks=view.stacks,
         plans=view.plans,
+        told=told_series(view.context),
         words=tuple(entries().values()),
     )
 

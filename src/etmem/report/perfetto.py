@@ -9,14 +9,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from etmem.analysis.keys import Key
+from etmem.model.words import Unit
 from etmem.report.protobuf import block, number, present, text
 from etmem.report.samples import Series
 from etmem.report.scope_names import ScopeNames
+from etmem.report.told_series import told_series
 from etmem.report.view import View
 from etmem.trace.tables import Scope, ScopeKind
 
 _BEGIN, _END, _COUNTER = 1, 2, 4
-_UNIT_BYTES = 3
+_UNIT_COUNT, _UNIT_BYTES = 2, 3
 _BOOTTIME = 6
 _SEQUENCE = 1
 _PROCESS_TRACK, _FIRST_TRACK = 1, 2
@@ -27,7 +29,7 @@ SHOWN = (ScopeKind.DELEGATE, ScopeKind.INSTRUCTION, ScopeKind.TAG)
 def render(view: View) -> bytes:
     """Descriptors first, then each track's events in their order, which is all that Perfetto asks for."""
     tracks = _Tracks(view)
-    return b"".join([tracks.process(view.title), *tracks.slices(), *tracks.counters(), *tracks.rss()])
+    return b"".join([tracks.process(view.title), *tracks.slices(), *tracks.counters(), *tracks.told(), *tracks.rss()])
 
 
 class _Tracks:
@@ -87,15 +89,22 @@ class _Tracks:
         if marks:
             yield from self._counter("RSS high water", marks)
 
+    def told(self) -> Iterator[bytes]:
+        """Memory of devices and the program's own counters, at most as many points as the page has."""
+        for series in told_series(self._view.context):
+            points = [(time + self._start, value) for time, value in zip(series.times_ns, series.values, strict=True)]
+            name = f"device: {series.name}" if series.kind == "device" else f"counter: {series.name}"
+            yield from self._counter(name, points, _UNIT_BYTES if series.unit is Unit.BYTES else _UNIT_COUNT)
+
     def _sampled(self, values: Sequence[int]) -> list[tuple[int, int]]:
         times = self._view.samples.times_ns
         points = list(zip(times, values, strict=True))
         changed = points[:1] + [after for before, after in pairwise(points) if before[1] != after[1]]
         return [(time + self._start, value) for time, value in changed]
 
-    def _counter(self, name: str, points: Iterable[tuple[int, int]]) -> Iterator[bytes]:
+    def _counter(self, name: str, points: Iterable[tuple[int, int]], unit: int = _UNIT_BYTES) -> Iterator[bytes]:
         track = self._take()
-        counter = block(8, number(3, _UNIT_BYTES))
+        counter = block(8, number(3, unit))
         yield _packet(None, block(60, number(1, track) + text(2, name) + number(5, _PROCESS_TRACK) + counter))
         for time, value in points:
             yield _packet(time, block(11, number(9, _COUNTER) + number(11, track) + present(30, value)))

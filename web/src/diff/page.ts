@@ -24,11 +24,9 @@ const PARTS = [
 export function diffPage(report: DiffReport): Page {
   const states = [new State(report.a), new State(report.b)];
   const { diff } = report;
-  const parts = [
-    banner(report.title, `${sides(diff.a, diff.b)}; a change is b less a`, states), navigation(PARTS), verdict(diff), reasons(diff), mismatches(report),
-    timelines(report, states), changes(diff), details(diff), footer(),
-  ];
-  return { states, parts };
+  const parts = [verdict(diff), reasons(diff), mismatches(report), timelines(report, states), changes(diff), details(diff), footer()];
+  const head = banner(report.title, `${sides(diff.a, diff.b)}; a change is b less a`, states);
+  return { states, parts: [head, navigation(parts, PARTS), ...parts] };
 }
 
 const sides = (a: string, b: string): string => `a: ${shorten(plain(a), 60)}, b: ${shorten(plain(b), 60)}`;

@@ -10,7 +10,6 @@ import { goTo, nothing, section } from "./section";
 
 /** Finding codes that speak of load; the others show at the peak of inference. */
 const IN_LOAD = new Set(["double_weights", "packed_twice", "original_kept", "transposed_weight"]);
-const HOW_SURE: Record<string, string> = { exact: "counted", estimated: "inferred", possible: "inferred" };
 
 export function findings(state: State): HTMLElement {
   const rows = [...state.report.summary.findings].sort((a, b) => (b.saving_bytes ?? -1) - (a.saving_bytes ?? -1) || b.bytes - a.bytes);
@@ -19,8 +18,10 @@ export function findings(state: State): HTMLElement {
 }
 
 function finding(state: State, row: Finding): HTMLElement {
+  const sure = row.certainty === "exact";
   const saving = row.saving_bytes === null || row.saving_bytes === 0 ? null
-    : h("span", { class: "saving" }, "saves ", bytes(row.saving_bytes, HOW_SURE[row.certainty] ?? "inferred"), row.certainty === "exact" ? "" : ` (${row.certainty})`);
+    : h("span", { class: "saving" }, "saves ", bytes(row.saving_bytes, sure ? "counted" : row.certainty),
+      ...(sure ? [] : [" (", word(row.certainty, row.certainty), ")"]));
   return h("li", { style: `--owner:${ownerColor(row.owner)}` },
     h("div", { class: "line" }, word(row.code, plain(row.code), row.bytes, ownerName(row.owner)),
       h("span", { class: "owner" }, ownerName(row.owner)), bytes(row.bytes), saving,

@@ -30,8 +30,10 @@ function dtype(name: string): string {
 const PARTS = [
   ["verdict", "Verdict"], ["findings", "Findings"], ["balance", "Balance"], ["timeline", "Timeline"], ["owners", "Owners"],
   ["arenas", "Arenas"], ["delegates", "Delegates"], ["operators", "Operators"], ["flame", "Flame graph"],
-  ["phases", "Phases"], ["issues", "Issues"],
+  ["told", "Told"], ["phases", "Phases"], ["issues", "Issues"],
 ] as const;
 
-export const navigation = (parts: readonly (readonly [string, string])[] = PARTS): HTMLElement =>
-  h("nav", { "aria-label": "Parts of the report" }, ...parts.map(([id, name]) => h("a", { href: `#${id}` }, name)));
+/** Links to the parts that are there. */
+export const navigation = (parts: (Element | null)[], names: readonly (readonly [string, string])[] = PARTS): HTMLElement =>
+  h("nav", { "aria-label": "Parts of the report" },
+    ...names.filter(([id]) => parts.some((part) => part?.id === id)).map(([id, name]) => h("a", { href: `#${id}` }, name)));
