@@ -18,6 +18,7 @@ void begin_trace(uint32_t trace) {
   t_state.scope = 0;
   t_state.scope_flags = 0;
   t_state.trace = trace;
+  if (t_state.scopes != nullptr) t_state.scopes->room = {};
 }
 
 namespace recorder {
@@ -29,8 +30,7 @@ using format::kChunkBytes;
 using format::MetaHeader;
 
 SpinLock meta_lock;
-char* meta_cursor;
-char* meta_end;
+MetaRoom meta_room;
 
 constexpr uint32_t kStrings = 1 << 14;
 constexpr uint32_t kStacks = 1 << 16;
@@ -72,17 +72,34 @@ uint64_t hash_bytes(const char* text, size_t length) {
   return mix(h, last) | 1;  // 0 marks a free slot
 }
 
-char* meta_space(size_t bytes) {
-  if (meta_cursor == nullptr || static_cast<size_t>(meta_end - meta_cursor) < bytes) {
+char* take(MetaRoom& room, size_t bytes) {
+  if (room.cursor == nullptr || static_cast<size_t>(room.end - room.cursor) < bytes) {
     ChunkHeader* fresh = trace_file::next_chunk(format::kMeta, 0);
     if (fresh == nullptr) return nullptr;
-    if (meta_cursor != nullptr) trace_file::release_chunk(reinterpret_cast<ChunkHeader*>(meta_end - kChunkBytes));
-    meta_cursor = reinterpret_cast<char*>(fresh + 1);
-    meta_end = reinterpret_cast<char*>(fresh) + kChunkBytes;
+    if (room.cursor != nullptr) trace_file::release_chunk(reinterpret_cast<ChunkHeader*>(room.end - kChunkBytes));
+    room.cursor = reinterpret_cast<char*>(fresh + 1);
+    room.end = reinterpret_cast<char*>(fresh) + kChunkBytes;
   }
-  char* at = meta_cursor;
-  meta_cursor += bytes;
+  char* at = room.cursor;
+  room.cursor += bytes;
   return at;
+}
+
+bool write_meta(MetaRoom& room, format::MetaType type, const void* fixed, size_t fixed_bytes, const void* tail,
+                size_t tail_bytes, uint64_t stamp) {
+  const size_t bytes = (sizeof(MetaHeader) + fixed_bytes + tail_bytes + 7) & ~size_t{7};
+  char* at = take(room, bytes);
+  if (at == nullptr) {
+    trace_file::count_drop();
+    return false;
+  }
+  MetaHeader* entry = reinterpret_cast<MetaHeader*>(at);
+  entry->bytes = static_cast<uint32_t>(bytes);
+  entry->stamp = stamp != 0 ? stamp : trace_file::next_stamp();
+  memcpy(at + sizeof(MetaHeader), fixed, fixed_bytes);
+  if (tail_bytes != 0) memcpy(at + sizeof(MetaHeader) + fixed_bytes, tail, tail_bytes);
+  __atomic_store_n(&entry->type, type, __ATOMIC_RELEASE);
+  return true;
 }
 
 }  // namespace
@@ -128,20 +145,16 @@ void record_again(Event* event) {
 bool meta(format::MetaType type, const void* fixed, size_t fixed_bytes, const void* tail, size_t tail_bytes,
           uint64_t stamp) {
   Busy busy;  // whoever may run in a signal handler has asked `wanted` or `Busy::entered` before it comes here
-  const size_t bytes = (sizeof(MetaHeader) + fixed_bytes + tail_bytes + 7) & ~size_t{7};
   Guard guard(meta_lock);
-  char* at = meta_space(bytes);
-  if (at == nullptr) {
-    trace_file::count_drop();
-    return false;
-  }
-  MetaHeader* entry = reinterpret_cast<MetaHeader*>(at);
-  entry->bytes = static_cast<uint32_t>(bytes);
-  entry->stamp = stamp != 0 ? stamp : trace_file::next_stamp();
-  memcpy(at + sizeof(MetaHeader), fixed, fixed_bytes);
-  if (tail_bytes != 0) memcpy(at + sizeof(MetaHeader) + fixed_bytes, tail, tail_bytes);
-  __atomic_store_n(&entry->type, type, __ATOMIC_RELEASE);
-  return true;
+  return write_meta(meta_room, type, fixed, fixed_bytes, tail, tail_bytes, stamp);
+}
+
+bool scope_begin(const format::MetaScopeBegin& record) {
+  return write_meta(t_state.scopes->room, format::kMetaScopeBegin, &record, sizeof record, nullptr, 0, 0);
+}
+
+bool scope_end(const format::MetaScopeEnd& record) {
+  return write_meta(t_state.scopes->room, format::kMetaScopeEnd, &record, sizeof record, nullptr, 0, 0);
 }
 
 uint32_t string(const char* text, size_t length) {
@@ -181,8 +194,7 @@ void begin_tables() {
   misuses = 0;
   {
     Guard guard(meta_lock);
-    meta_cursor = nullptr;
-    meta_end = nullptr;
+    meta_room = {};
   }
   {
     Guard guard(table_lock);

@@ -65,6 +65,10 @@ bool meta(format::MetaType type, const T& fixed, const void* tail = nullptr, siz
   return meta(type, &fixed, sizeof fixed, tail, tail_bytes, stamp);
 }
 
+/* The same for the calling thread's scopes, without a lock; the thread has a ScopeStack and is marked busy. */
+bool scope_begin(const format::MetaScopeBegin& record);
+bool scope_end(const format::MetaScopeEnd& record);
+
 /* The largest tail of one entry. */
 constexpr size_t kMaxTail = format::kChunkBytes - sizeof(format::ChunkHeader) - sizeof(format::MetaHeader) - 128;
 

@@ -24,8 +24,8 @@ bool is_phase(uint32_t kind) { return kind >= format::kScopeProgramLoad && kind 
 /* What the scope asks for, together with what the enclosing ones asked for. */
 void refresh_top() {
   const uint32_t depth = t_state.depth;
-  t_state.scope = depth == 0 ? 0 : t_state.scopes[depth - 1].id;
-  t_state.scope_flags = depth == 0 ? 0 : t_state.scopes[depth - 1].flags;
+  t_state.scope = depth == 0 ? 0 : t_state.scopes->frames[depth - 1].id;
+  t_state.scope_flags = depth == 0 ? 0 : t_state.scopes->frames[depth - 1].flags;
 }
 
 uint32_t enter(uint32_t kind, uint32_t name, int64_t a, int64_t b, uint32_t flags) {
@@ -40,7 +40,7 @@ uint32_t enter(uint32_t kind, uint32_t name, int64_t a, int64_t b, uint32_t flag
     return 0;
   }
   if (t_state.tid == 0) recorder::enter_thread(0, 0, 0, true);
-  if (t_state.scopes == nullptr) t_state.scopes = arena::allocate_array<ScopeFrame>(kScopeDepth);
+  if (t_state.scopes == nullptr) t_state.scopes = arena::allocate_array<ScopeStack>(1);
   if (t_state.scopes == nullptr || t_state.depth == kScopeDepth) {
     trace_file::count_drop();
     return 0;
@@ -50,10 +50,10 @@ uint32_t enter(uint32_t kind, uint32_t name, int64_t a, int64_t b, uint32_t flag
   if (is_phase(kind)) observe::rss(format::kRssPhaseBegin, id);
   if (flags & ETMEM_NOTICE_MODULES) observe::modules(0);  // what is there already is not this scope's
   const format::MetaScopeBegin record = {id, parent, kind, name, t_state.tid, flags, a, b, sys::now_ns()};
-  if (!recorder::meta(format::kMetaScopeBegin, record)) return 0;
+  if (!recorder::scope_begin(record)) return 0;
   uint32_t inherited = all_stacks ? uint32_t{ETMEM_RECORD_STACKS} : t_state.scope_flags & ETMEM_RECORD_STACKS;
   if (kind == format::kScopeProfiler) inherited = 0;
-  t_state.scopes[t_state.depth++] = {id, flags | inherited, kind};
+  t_state.scopes->frames[t_state.depth++] = {id, flags | inherited, kind};
   refresh_top();
   return id;
 }
@@ -111,18 +111,18 @@ void end(uint32_t scope, bool failed) {
   Busy busy;
   if (!busy.entered) return;
   uint32_t at = t_state.depth;
-  while (at > 0 && t_state.scopes[at - 1].id != scope) --at;
+  while (at > 0 && t_state.scopes->frames[at - 1].id != scope) --at;
   if (at == 0) {  // begun on another thread, or ended already; those of an earlier trace end there
     if (recording() && scope > older) recorder::misuse(format::kMisuseScopeEnd, 0, scope);
     return;
   }
   while (t_state.depth >= at) {
-    const ScopeFrame frame = t_state.scopes[t_state.depth - 1];
+    const ScopeFrame frame = t_state.scopes->frames[t_state.depth - 1];
     if (recording()) {
       if (frame.id != scope) recorder::misuse(format::kMisuseScopeOpen, 0, frame.id);
       if (frame.flags & ETMEM_NOTICE_MODULES) observe::modules(frame.id);
       if (is_phase(frame.kind)) observe::rss(format::kRssPhaseEnd, frame.id);
-      recorder::meta(format::kMetaScopeEnd, format::MetaScopeEnd{frame.id, failed ? 1u : 0u, sys::now_ns()});
+      recorder::scope_end({frame.id, failed ? 1u : 0u, sys::now_ns()});
     }
     --t_state.depth;
   }

@@ -22,12 +22,24 @@ struct ScopeFrame {
 
 constexpr uint32_t kScopeDepth = 128;
 
+/* Room for entries of the side tables, in a mapped chunk. */
+struct MetaRoom {
+  char* cursor;
+  char* end;
+};
+
+/* A thread's open scopes, and a chunk of its own for their beginnings and ends: no other thread is waited for. */
+struct ScopeStack {
+  ScopeFrame frames[kScopeDepth];
+  MetaRoom room;
+};
+
 /* A thread's own state. Trivially destructible and at most 64 bytes: a TLS destructor or a large initial-exec
  * block would break malloc at thread exit, or dlopen late in a process with many TLS users. */
 struct ThreadState {
   format::Event* cursor;  // the next record; records past `end` go to a new chunk
   format::Event* end;
-  ScopeFrame* scopes;  // kScopeDepth frames, from the agent's arena
+  ScopeStack* scopes;  // from the agent's arena
   uint32_t scope;      // innermost scope id
   uint32_t scope_flags;
   uint32_t depth;  // frames in use; may exceed kScopeDepth, whose scopes are then not entered

@@ -44,6 +44,30 @@ inline etmem_id name_id(const char* text) {
   return table != nullptr && text != nullptr ? table->string(text, std::strlen(text)) : 0;
 }
 
+/* Ids of names that come again and again. The text is kept and compared: what lies at an address may change. */
+class NameCache {
+ public:
+  etmem_id id(const etmem_api* table, const char* text) {
+    Entry& entry = entries_[(reinterpret_cast<uintptr_t>(text) >> 3) % kEntries];
+    if (entry.id != 0 && std::strcmp(entry.text, text) == 0) return entry.id;
+    const size_t length = std::strlen(text);
+    const etmem_id id = table->string(text, length);
+    if (length < sizeof entry.text) {
+      std::memcpy(entry.text, text, length + 1);
+      entry.id = id;
+    }
+    return id;
+  }
+
+ private:
+  static constexpr size_t kEntries = 64;
+  struct Entry {
+    etmem_id id;
+    char text[60];
+  };
+  Entry entries_[kEntries] = {};
+};
+
 class SpinLock {
  public:
   void lock() {
@@ -379,9 +403,10 @@ class TracedEventTracer : public et::EventTracer {
   void begin_instruction(const char* name) {
     const bool instruction = current_chain_id() != et::kUnsetChainId;
     const etmem_api* table = instruction && depth_ < kDepth ? api() : nullptr;
-    const etmem_id scope = table == nullptr ? 0
-                                            : table->scope_begin(ETMEM_INSTRUCTION, name_id(name), current_chain_id(),
-                                                                 current_debug_handle(), 0);
+    const etmem_id scope = table == nullptr || name == nullptr
+                               ? 0
+                               : table->scope_begin(ETMEM_INSTRUCTION, names_.id(table, name), current_chain_id(),
+                                                    current_debug_handle(), 0);
     if (depth_ < kDepth) scopes_[depth_] = scope;
     ++depth_;
   }
@@ -412,6 +437,7 @@ class TracedEventTracer : public et::EventTracer {
   static constexpr uint32_t kUsedRuns = 16;  // a load and fifteen inferences: later shapes are rarely larger
   uint32_t settings_copied_ = 0;
   et::EventTracer* inner_;
+  NameCache names_;
   etmem_id scopes_[kDepth] = {};
   uint32_t depth_ = 0;
 };
