@@ -71,7 +71,7 @@ void tell_edge() {
 
 bool is_open_phase(uint32_t scope) {
   for (uint32_t at = t_state.depth; at > 0; --at) {
-    if (t_state.scopes[at - 1].id == scope) return is_phase(t_state.scopes[at - 1].kind);
+    if (t_state.scopes->frames[at - 1].id == scope) return is_phase(t_state.scopes->frames[at - 1].kind);
   }
   return false;
 }
