@@ -9,6 +9,7 @@ from torch import nn
 from torch.export import export
 
 from tests.models.lowering import lower, xnnpack
+from tests.models.quantizing import dynamic_int8, static_int8
 
 IMAGE = 96
 TOKENS = 64
@@ -39,9 +40,9 @@ class InvertedResidual(nn.Module):
 
 
 class MobileNet(nn.Module):
-    """MobileNetV2 with half of its channels."""
+    """MobileNetV2 with half of its channels, and at most two blocks of a kind."""
 
-    PLAN = ((1, 8, 1, 1), (6, 16, 2, 2), (6, 16, 3, 2), (6, 32, 4, 2), (6, 48, 3, 1), (6, 80, 3, 2), (6, 160, 1, 1))
+    PLAN = ((1, 8, 1, 1), (6, 16, 2, 2), (6, 16, 2, 2), (6, 32, 2, 2), (6, 48, 1, 1), (6, 80, 2, 2), (6, 160, 1, 1))
 
     def __init__(self) -> None:
         super().__init__()
@@ -121,13 +122,13 @@ class Block(nn.Module):
 
 
 class Bert(nn.Module):
-    """A BERT encoder: embeddings, four layers, a pooler."""
+    """A BERT encoder: embeddings, two layers, a pooler."""
 
     def __init__(self, width: int = 256) -> None:
         super().__init__()
         self.words, self.places = nn.Embedding(2000, width), nn.Embedding(TOKENS, width)
         self.norm = nn.LayerNorm(width)
-        self.blocks = nn.ModuleList(Block(width, 4) for _ in range(4))
+        self.blocks = nn.ModuleList(Block(width, 4) for _ in range(2))
         self.pool = nn.Linear(width, width)
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
@@ -142,7 +143,7 @@ class WhisperEncoder(nn.Module):
         super().__init__()
         self.first, self.second = nn.Conv1d(80, width, 3, padding=1), nn.Conv1d(width, width, 3, 2, 1)
         self.places = nn.Parameter(torch.randn(1, FRAMES // 2, width))
-        self.blocks = nn.ModuleList(Block(width, 4) for _ in range(3))
+        self.blocks = nn.ModuleList(Block(width, 4) for _ in range(2))
 
     def forward(self, mel: torch.Tensor) -> torch.Tensor:
         x = nn.functional.gelu(self.second(nn.functional.gelu(self.first(mel)))).transpose(1, 2) + self.places
@@ -155,7 +156,7 @@ class WhisperDecoder(nn.Module):
     def __init__(self, width: int = 192) -> None:
         super().__init__()
         self.words = nn.Embedding(1000, width)
-        self.blocks = nn.ModuleList(Block(width, 4, cross=True) for _ in range(3))
+        self.blocks = nn.ModuleList(Block(width, 4, cross=True) for _ in range(2))
         self.out = nn.Linear(width, 1000, bias=False)
 
     def forward(self, tokens: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:
@@ -163,6 +164,85 @@ class WhisperDecoder(nn.Module):
         for block in self.blocks:
             x = block(x, memory)
         return self.out(x)
+
+
+class Up(nn.Module):
+    """One step of a U-Net's way up: twice the size, then what the way down left at that size."""
+
+    def __init__(self, into: int, out: int, learned: bool) -> None:
+        super().__init__()
+        self.grow = nn.ConvTranspose2d(into, out, 2, 2) if learned else _unit(into, out, kernel=1)
+        self.learned = learned
+        self.join = _unit(2 * out, out)
+
+    def forward(self, x: torch.Tensor, beside: torch.Tensor) -> torch.Tensor:
+        if not self.learned:
+            x = nn.functional.interpolate(x, scale_factor=2, mode="bilinear", align_corners=False)
+        return self.join(torch.cat((self.grow(x), beside), 1))
+
+
+class UNet(nn.Module):
+    """A U-Net for segmentation: transposed convolutions and bilinear resizes on the way up."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.enter, self.down, self.deep = _unit(3, 16), _unit(16, 32, 2), _unit(32, 64, 2)
+        self.first, self.second = Up(64, 32, learned=True), Up(32, 16, learned=False)
+        self.classes = nn.Conv2d(16, 4, 1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        wide = self.enter(x)
+        middle = self.down(wide)
+        return self.classes(self.second(self.first(self.deep(middle), middle), wide))
+
+
+class Layer(nn.Module):
+    """A Llama layer: root-mean-square norms, grouped queries, a gated perceptron, a cache of keys and values."""
+
+    def __init__(self, width: int, heads: int, shared: int, context: int) -> None:
+        super().__init__()
+        self.heads, self.shared, self.each = heads, shared, width // heads
+        self.q, self.k, self.v, self.out = (
+            nn.Linear(width, size, bias=False) for size in (width, shared * self.each, shared * self.each, width)
+        )
+        self.gate, self.up, self.narrow = (
+            nn.Linear(before, after, bias=False)
+            for before, after in ((width, 3 * width), (width, 3 * width), (3 * width, width))
+        )
+        self.norms = nn.ModuleList(nn.RMSNorm(width) for _ in range(2))
+        self.register_buffer("keys", torch.zeros(1, context, shared, self.each))
+        self.register_buffer("values", torch.zeros(1, context, shared, self.each))
+
+    def forward(self, x: torch.Tensor, position: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        normed = self.norms[0](x)
+        self.keys[:, position] = self.k(normed).view(1, 1, self.shared, self.each)
+        self.values[:, position] = self.v(normed).view(1, 1, self.shared, self.each)
+        q = self.q(normed).view(1, 1, self.heads, self.each).transpose(1, 2)
+        k, v = (
+            each.repeat_interleave(self.heads // self.shared, 2).transpose(1, 2) for each in (self.keys, self.values)
+        )
+        scores = torch.matmul(q, k.transpose(-2, -1)) * self.each**-0.5 + mask
+        x = x + self.out(torch.matmul(torch.softmax(scores, -1), v).transpose(1, 2).reshape(1, 1, -1))
+        normed = self.norms[1](x)
+        return x + self.narrow(nn.functional.silu(self.gate(normed)) * self.up(normed))
+
+
+class Decoder(nn.Module):
+    """A Llama-shaped decoder that makes one token per call."""
+
+    CONTEXT = 64
+
+    def __init__(self, width: int = 256) -> None:
+        super().__init__()
+        self.words = nn.Embedding(1000, width)
+        self.layers = nn.ModuleList(Layer(width, 8, 4, self.CONTEXT) for _ in range(2))
+        self.norm, self.head = nn.RMSNorm(width), nn.Linear(width, 1000, bias=False)
+
+    def forward(self, token: torch.Tensor, position: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        x = self.words(token)
+        for layer in self.layers:
+            x = layer(x, position, mask)
+        return self.head(self.norm(x))
 
 
 class Perceptron(nn.Module):
@@ -180,49 +260,37 @@ def _image() -> tuple[torch.Tensor]:
     return (torch.randn(1, 3, IMAGE, IMAGE),)
 
 
-def _float(model: nn.Module, inputs: tuple[Any, ...]) -> Any:
-    return lower(export(model.eval(), inputs), xnnpack())
+Methods = dict[str, tuple[nn.Module, tuple[Any, ...]]]
+"""By name: what a method computes, and inputs for it."""
 
 
-def _quantized(model: nn.Module, inputs: tuple[Any, ...], **config: bool) -> Any:
-    """Int8 by the XNNPACK quantizer: per channel, static or dynamic activations."""
-    from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import (
-        XNNPACKQuantizer,
-        get_symmetric_quantization_config,
-    )
-    from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
-
-    quantizer = XNNPACKQuantizer().set_global(get_symmetric_quantization_config(is_per_channel=True, **config))
-    prepared = prepare_pt2e(export(model.eval(), inputs).module(), quantizer)
-    prepared(*inputs)
-    return export(convert_pt2e(prepared), inputs)
-
-
-def _dynamic(model: nn.Module, inputs: tuple[Any, ...]) -> Any:
-    from executorch.backends.xnnpack.partition.config.xnnpack_config import ConfigPrecisionType
-    from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
-
-    partitioner = XnnpackPartitioner(config_precisions=ConfigPrecisionType.DYNAMIC_QUANT, per_op_mode=False)
-    return lower(_quantized(model, inputs, is_dynamic=True), partitioner)
-
-
-def _whisper() -> Any:
-    encoder, decoder = WhisperEncoder().eval(), WhisperDecoder().eval()
+def _methods() -> dict[str, Methods]:
     tokens = torch.zeros(1, 16, dtype=torch.long)
-    methods = {
-        "encoder": export(encoder, (torch.randn(1, 80, FRAMES),)),
-        "decoder": export(decoder, (tokens, torch.randn(1, FRAMES // 2, 192))),
+    step = (torch.zeros(1, 1, dtype=torch.long), torch.zeros(1, dtype=torch.long), torch.zeros(1, 1, 1, 64))
+    memory = torch.randn(1, FRAMES // 2, 192)
+    return {
+        "mobilenet": {"forward": (MobileNet(), _image())},
+        "resnet": {"forward": (ResNet(), _image())},
+        "bert": {"forward": (Bert(), (torch.zeros(1, TOKENS, dtype=torch.long),))},
+        "whisper": {
+            "encoder": (WhisperEncoder(), (torch.randn(1, 80, FRAMES),)),
+            "decoder": (WhisperDecoder(), (tokens, memory)),
+        },
+        "decoder": {"forward": (Decoder(), step)},
+        "unet": {"forward": (UNet(), (torch.randn(1, 3, 64, 64),))},
     }
-    return lower(methods, xnnpack())
 
 
+def _float(methods: Methods) -> Any:
+    return lower({name: export(model.eval(), inputs) for name, (model, inputs) in methods.items()}, xnnpack())
+
+
+ARCHITECTURES = ("mobilenet", "resnet", "bert", "whisper", "decoder", "unet")
+PRECISIONS = {"": _float, "_int8": static_int8, "_dynamic_int8": dynamic_int8}
 MODELS = {
-    "mobilenet.pte": lambda: _float(MobileNet(), _image()),
-    "resnet.pte": lambda: _float(ResNet(), _image()),
-    "bert.pte": lambda: _float(Bert(), (torch.zeros(1, TOKENS, dtype=torch.long),)),
-    "whisper.pte": _whisper,
-    "mobilenet_int8.pte": lambda: lower(_quantized(MobileNet(), _image()), xnnpack()),
-    "resnet_int8.pte": lambda: lower(_quantized(ResNet(), _image()), xnnpack()),
-    "perceptron_dynamic_int8.pte": lambda: _dynamic(Perceptron(), (torch.randn(8, 1024),)),
-    "bert_dynamic_int8.pte": lambda: _dynamic(Bert(), (torch.zeros(1, TOKENS, dtype=torch.long),)),
+    f"{name}{suffix}.pte": lambda name=name, make=make: make(_methods()[name])
+    for name in ARCHITECTURES
+    for suffix, make in PRECISIONS.items()
+} | {
+    "perceptron_dynamic_int8.pte": lambda: dynamic_int8({"forward": (Perceptron(), (torch.randn(8, 1024),))}),
 }

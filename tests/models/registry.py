@@ -33,11 +33,23 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "resnet.pte",
         "bert.pte",
         "whisper.pte",
+        "decoder.pte",
+        "unet.pte",
         "mobilenet_int8.pte",
         "resnet_int8.pte",
-        "perceptron_dynamic_int8.pte",
+        "bert_int8.pte",
+        "whisper_int8.pte",
+        "decoder_int8.pte",
+        "unet_int8.pte",
+        "mobilenet_dynamic_int8.pte",
+        "resnet_dynamic_int8.pte",
         "bert_dynamic_int8.pte",
+        "whisper_dynamic_int8.pte",
+        "decoder_dynamic_int8.pte",
+        "unet_dynamic_int8.pte",
+        "perceptron_dynamic_int8.pte",
     ),
+    "odd_shapes": ("odd_shapes.pte", "odd_shapes_int8.pte", "odd_shapes_dynamic.pte"),
     "quantized": ("quantized_xnnpack.pte", "quantized_portable.pte"),
     "kinds": (
         "every_dtype.pte",
@@ -59,9 +71,14 @@ PACKAGES: dict[str, tuple[str, ...]] = {
     "llama": ("torch", "executorch", "transformers"),
     "openvino_cnn": ("torch", "executorch", "openvino", "nncf"),
     "architectures": ("torch", "executorch", "torchao"),
+    "odd_shapes": ("torch", "executorch", "torchao"),
     "quantized": ("torch", "executorch", "torchao"),
 }
 """Packages whose versions decide the bytes of a family's files; by default torch and executorch."""
+
+
+HELPERS: dict[str, tuple[str, ...]] = {"architectures": ("quantizing",), "odd_shapes": ("quantizing",)}
+"""Modules of this package that a family's module uses, beside those that all do."""
 
 
 def file_of(name: str) -> str:
@@ -82,8 +99,8 @@ def cache_directory(family: str) -> Path:
     """Where a family's files belong: a new place whenever its script or a package that it uses changes."""
     here = Path(__file__).parent
     digest = hashlib.sha256()
-    for script in ("export.py", "lowering.py", f"{family}.py"):
-        digest.update((here / script).read_bytes())
+    for script in ("export", "lowering", *HELPERS.get(family, ()), family):
+        digest.update((here / f"{script}.py").read_bytes())
     for package in PACKAGES.get(family, ("torch", "executorch")):
         digest.update(f"{package}=={version(package)}".encode())
     return cache_base() / f"{family}-{digest.hexdigest()[:16]}"

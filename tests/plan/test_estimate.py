@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from functools import cache
 
 import pytest
 
 from etmem.delegates.estimating import Sureness
-from etmem.model.summary import Moment
-from etmem.model.words import is_counted
 from etmem.planning import PlanOptions, plan
-from etmem.planning.model import Forecast
 from tests.accuracy.captures import profile
 from tests.models.registry import FAMILIES, model_path
+from tests.plan.comparing import assert_close
 
 CASES = tuple(name.partition(".")[0] for name in FAMILIES["cases"])
-ARCHITECTURES = tuple(name.partition(".")[0] for name in FAMILIES["architectures"])
-REAL = (*ARCHITECTURES, "llama")
-MOMENTS = ("load", "inference", "steady")
+REAL = (*(name.partition(".")[0] for name in (*FAMILIES["architectures"], *FAMILIES["odd_shapes"])), "llama")
 OPTIONS = {
     "android": (("--preset", "android"), {"preset": "android"}),
     "file": (("--load-mode", "file"), {"loader": "file"}),
@@ -35,54 +30,16 @@ def planned(name, option=""):
     return plan(model_path(name), PlanOptions(**(OPTIONS[option][1] if option else {})))
 
 
-def measured(name, at, option="") -> Moment:
-    peak = getattr(profile(name, *(OPTIONS[option][0] if option else ())).peaks, at)
-    assert peak is not None
-    return peak.moment
-
-
-def assert_within(forecast: Forecast, moment: Moment, share: float) -> None:
-    counted = moment.private_bytes + moment.file_bytes
-    assert forecast.private_bytes + forecast.file_bytes == pytest.approx(counted, rel=share)
-    assert forecast.private_bytes == pytest.approx(moment.private_bytes, rel=share, abs=4096)
-
-
-def categories(moment: Moment) -> Counter[tuple[str, str]]:
-    found: Counter[tuple[str, str]] = Counter()
-    for owner in moment.owners:
-        if is_counted(owner.owner):
-            for part in owner.categories:
-                found[owner.owner, part.category] += part.private_bytes + part.file_bytes
-    return found
-
-
 @pytest.mark.parametrize(("name", "share"), [*((name, 0.001) for name in CASES), *((name, 0.01) for name in REAL)])
 def test_the_estimate_is_close_and_what_is_marked_exact_is(name, share):
     """In sum, and category by category: where every line of one is exact, a run counts the same bytes."""
-    for at in MOMENTS:
-        forecast, moment = planned(name).forecast(at), measured(name, at)
-        assert forecast is not None
-        assert_within(forecast, moment, share)
-        exact, counted = exact_categories(forecast), categories(moment)
-        assert exact == {key: counted[key] for key in exact}, at
-        assert exact
-
-
-def exact_categories(forecast: Forecast) -> dict[tuple[str, str], int]:
-    sums: Counter[tuple[str, str]] = Counter()
-    for line in forecast.lines:
-        sums[line.owner, line.category] += line.private_bytes + line.file_bytes
-    unsure = {(line.owner, line.category) for line in forecast.lines if line.sure is not Sureness.EXACT}
-    return {key: size for key, size in sums.items() if key not in unsure}
+    assert_close(planned(name), profile(name), share)
 
 
 @pytest.mark.parametrize("option", OPTIONS)
 def test_options_that_change_it(option):
     name = "mlp_two_methods" if option == "android" else "convs_three_delegates"
-    for at in MOMENTS:
-        forecast = planned(name, option).forecast(at)
-        assert forecast is not None
-        assert_within(forecast, measured(name, at, option), 0.02)
+    assert_close(planned(name, option), profile(name, *OPTIONS[option][0]), 0.02)
 
 
 def test_a_delegate_that_nothing_estimates_is_a_lower_bound(model):

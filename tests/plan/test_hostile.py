@@ -13,7 +13,7 @@ from etmem.model.errors import EtmemError
 from etmem.planning import plan
 from etmem.program.reader import opened
 
-MACHINE = Machine("avx512", 8, 2, None)
+MACHINE = Machine("avx512", "", 8, 2, None)
 
 
 @pytest.fixture

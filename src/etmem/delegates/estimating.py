@@ -38,6 +38,10 @@ class Sureness(StrEnum):
 class Life(StrEnum):
     """From when to when a block lives."""
 
+    MOMENT = "moment"
+    """Gone before the next block is made."""
+    CREATE = "create"
+    """Gone once the next block is there."""
     INIT = "init"
     """Gone at the end of the delegate's init."""
     LOADED = "loaded"
@@ -54,6 +58,8 @@ class Machine:
 
     isa: str
     """The instruction set that tiles follow: ``avx512``, ``avx2``, ``neon``, ..."""
+    cpu: str
+    """The model, as ``--cpu`` names it; empty or a name of no table here: any with that instruction set."""
     pointer_bytes: int
     threads: int
     executorch: str | None
@@ -76,6 +82,8 @@ class BlobBlock:
     high: int | None = None
     key: str | None = None
     """Blocks of one key are one block where the backend's weight cache is on."""
+    once: str | None = None
+    """Of blocks with one such name, only the first of a process is made."""
 
     @property
     def total_bytes(self) -> int:

@@ -86,7 +86,7 @@ def _check_data(program: Program, data: Sequence[ExternalData]) -> None:
 def _instances(
     program: Program, found: Plan, view: memoryview, target: PlanTarget, options: PlanOptions
 ) -> Iterator[Instance]:
-    machine = Machine(target.isa, target.pointer_bytes, options.thread_count, None)
+    machine = Machine(target.isa, target.cpu, target.pointer_bytes, options.thread_count, None)
     known = descriptions(options.describe)
     for index, entry in enumerate(found.delegates):
         place = program.inline_delegates[entry.index] if entry.inline else program.segments[entry.index]

@@ -5,8 +5,7 @@ All methods are loaded, in the file's order, then each runs; that is what ``etme
 
 from __future__ import annotations
 
-from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from etmem.delegates.estimating import BlobBlock, BlobEstimate, Life, Sureness
@@ -22,8 +21,12 @@ if TYPE_CHECKING:
     from etmem.planning.model import Forecast
     from etmem.program.model import ExternalData, Plan, Program
 
-_CACHE_ALIGNMENT = 64
-"""The weight cache aligns each block by hand."""
+_CACHE_ALIGNMENT, _CACHE_NODE = 64, 48
+"""The weight cache aligns each block by hand, and keeps it in a map."""
+_CACHE_NAMES = 800
+"""Names and offsets of one block."""
+_CACHE_BUCKETS = (13, 29, 59, 127, 257, 541, 1109, 2357, 5087, 10273, 20753)
+"""How the map grows."""
 _NOT_SHARED, _BY_METHOD = "0", "1"
 
 
@@ -63,7 +66,10 @@ class Run:
     options: Mapping[str, str]
     pointer_bytes: int
     ledger: Ledger = field(default_factory=Ledger)
-    cached: set[tuple[str, str]] = field(default_factory=set)
+    held: set[tuple[str, str]] = field(default_factory=set)
+    """(backend, name) of what the weight cache holds, and of what is made once in a process."""
+    cache: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Backend -> (number of the weight cache's table in the ledger, blocks in it)."""
     started: set[str] = field(default_factory=set)
     workspaces: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Which delegates share it -> (number in the ledger, bytes)."""
@@ -162,27 +168,30 @@ def _init(run: Run, instance: Instance) -> None:
         instance.owner, instance.label, Category.ORIGINAL_WEIGHTS, instance.blob_offset, instance.blob_bytes
     )
     if found is None:
-        known = Entry(
-            blob.owner, blob.instance, blob.category, blob.private_bytes, blob.file_bytes, Sureness.BOUNDED, open=True
-        )
-        ledger.allocate(known, instance.method)
+        ledger.allocate(replace(blob, sure=Sureness.BOUNDED, open=True), instance.method)
         return
-    gone = [] if found.blob_kept else [ledger.allocate(blob, instance.method)]
-    if found.blob_kept:
-        ledger.allocate(blob, instance.method)
+    number = ledger.allocate(blob, instance.method)
+    gone = [] if found.blob_kept else [number]
     for use in found.named_data:
         number = _load_named(run, use.key, instance.owner, instance.label, Category.ORIGINAL_WEIGHTS, instance.method)
         if not use.kept or run.options.get("weight_cache_enabled") == "true":
             gone.append(number)
-    blocks = [block for block in found.blocks if block.life in (Life.INIT, Life.LOADED)]
+    blocks = [block for block in found.blocks if block.life not in (Life.EXECUTE, Life.STEADY)]
     if instance.backend not in run.started:
         run.started.add(instance.backend)
-        blocks += found.once
-    for entry, life in _entries(run, instance, blocks):
-        number = ledger.allocate(entry, instance.method)
-        if life is Life.INIT:
+        blocks = [*found.once, *blocks]
+    brief = -1
+    for block in blocks:
+        number = _allocate(run, instance, block)
+        if number < 0:
+            continue
+        ledger.free([brief])
+        brief = number if block.life is Life.CREATE else -1
+        if block.life is Life.MOMENT:
+            ledger.free([number])
+        elif block.life is Life.INIT:
             gone.append(number)
-    ledger.free(gone)
+    ledger.free([brief, *gone])
 
 
 def _execute(run: Run, instance: Instance) -> None:
@@ -190,11 +199,11 @@ def _execute(run: Run, instance: Instance) -> None:
     if found is None:
         return
     gone = []
-    blocks = [block for block in found.blocks if block.life in (Life.EXECUTE, Life.STEADY)]
-    for entry, life in _entries(run, instance, blocks):
-        number = ledger.allocate(entry, instance.method)
-        if life is Life.EXECUTE:
-            gone.append(number)
+    for block in found.blocks:
+        if block.life in (Life.EXECUTE, Life.STEADY):
+            number = _allocate(run, instance, block)
+            if block.life is Life.EXECUTE:
+                gone.append(number)
     if found.workspace is not None:
         _grow_workspace(run, instance, found.workspace)
     ledger.free(gone)
@@ -207,28 +216,41 @@ def _grow_workspace(run: Run, instance: Instance, block: BlobBlock) -> None:
     number, size = run.workspaces.get(shared, (-1, 0))
     if block.bytes > size:
         label = instance.label if mode == _NOT_SHARED else None
-        entry = Entry(instance.owner, label, Category.WORKSPACE, block.bytes, sure=block.sure)
+        entry = Entry(
+            instance.owner, label, Category.WORKSPACE, block.bytes, sure=block.sure, low=block.low, high=block.high
+        )
         run.workspaces[shared] = (run.ledger.allocate(entry, instance.method), block.bytes)
         run.ledger.free([number])
 
 
-def _entries(run: Run, instance: Instance, blocks: Sequence[BlobBlock]) -> Iterator[tuple[Entry, Life]]:
-    """Blocks of one category, life and sureness as one entry; what the weight cache holds already as none."""
-    caching = run.options.get("weight_cache_enabled") == "true"
-    sums: dict[tuple[Category, Life, Sureness, bool], list[int]] = defaultdict(lambda: [0, 0, 0])
-    for block in blocks:
-        cached = caching and block.key is not None
-        extra = 0
-        if cached:
-            name = (instance.backend, block.key or "")
-            if name in run.cached:
-                continue
-            run.cached.add(name)
-            extra = _CACHE_ALIGNMENT
-        group = sums[block.category, block.life, block.sure, cached]
-        group[0] += block.total_bytes + extra
-        group[1] += (block.bytes if block.low is None else block.low) * block.count + extra
-        group[2] += (block.bytes if block.high is None else block.high) * block.count + extra
-    for (category, life, sure, cached), (size, low, high) in sums.items():
-        label = None if cached else instance.label
-        yield Entry(instance.owner, label, category, size, sure=sure, low=low, high=high), life
+def _allocate(run: Run, instance: Instance, block: BlobBlock) -> int:
+    """Its number in the ledger; -1 for what the weight cache holds already, or what is made once only."""
+    cached = block.key is not None and run.options.get("weight_cache_enabled") == "true"
+    name = block.key if cached else block.once
+    if name is not None:
+        if (instance.backend, name) in run.held:
+            return -1
+        run.held.add((instance.backend, name))
+    extra = _CACHE_ALIGNMENT + _CACHE_NODE if cached else 0
+    entry = Entry(
+        instance.owner, None if cached else instance.label, block.category, block.total_bytes + extra, sure=block.sure,
+        low=None if block.low is None else block.low * block.count + extra,
+        high=None if block.high is None else block.high * block.count + extra,
+    )  # fmt: skip
+    if cached:
+        _count_in_cache(run, instance)
+    return run.ledger.allocate(entry, instance.method)
+
+
+def _count_in_cache(run: Run, instance: Instance) -> None:
+    """What the weight cache needs itself for one more block."""
+    names = Entry(instance.owner, None, Category.METADATA, _CACHE_NAMES, sure=Sureness.COMPUTED)
+    run.ledger.allocate(names, instance.method)
+    number, count = run.cache.get(instance.backend, (-1, 0))
+    steps = (0, *_CACHE_BUCKETS)
+    if count in steps[:-1]:
+        table = Entry(instance.owner, None, Category.PACKED_WEIGHTS, 8 * steps[steps.index(count) + 1])
+        fresh = run.ledger.allocate(table, instance.method)
+        run.ledger.free([number])
+        number = fresh
+    run.cache[instance.backend] = number, count + 1

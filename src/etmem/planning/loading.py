@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from etmem.model.words import Category
 
 
+_ALIGNMENT = 16
+"""Of the heap blocks that a file is read into."""
+
+
 @dataclass(frozen=True)
 class Loader:
     """``mode`` is ``mmap``, ``mlock``, ``file`` or ``buffer``."""
@@ -23,7 +27,7 @@ class Loader:
         if self.mode == "buffer" or size == 0:
             return Entry(owner, instance, category, 0)
         if self.mode == "file":
-            return Entry(owner, instance, category, size)
+            return Entry(owner, instance, category, -(-size // _ALIGNMENT) * _ALIGNMENT)
         first = offset // self.page_bytes * self.page_bytes
         last = -(-(offset + size) // self.page_bytes) * self.page_bytes
         return Entry(owner, instance, category, 0, file_bytes=last - first)

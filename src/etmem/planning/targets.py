@@ -29,8 +29,9 @@ _TARGETS = {
 }
 _CPUS = {
     "avx512": "avx512", "avx2": "avx2", "fma3": "fma3", "avx": "avx", "sse4.1": "sse4.1", "sse2": "sse2",
-    "neon": "neon", "cortex-a53": "neon", "cortex-a55": "neon", "cortex-a76": "neon", "cortex-a78": "neon",
-    "sme": "sme", "sme2": "sme",
+    "haswell": "avx2", "nehalem": "sse4.1", "neon": "neon", "cortex-a53": "neon", "cortex-a55": "neon",
+    "cortex-a72": "neon", "cortex-a73": "neon", "cortex-a76": "neon", "cortex-a77": "neon", "cortex-a78": "neon",
+    "cortex-a710": "neon", "sme": "sme", "sme2": "sme", "max": "sme",
 }  # fmt: skip
 TARGET_NAMES = tuple(_TARGETS)
 CPU_NAMES = tuple(_CPUS)

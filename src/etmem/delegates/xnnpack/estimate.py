@@ -19,9 +19,10 @@ from etmem.delegates.estimating import (
 )
 from etmem.delegates.xnnpack import packing
 from etmem.delegates.xnnpack.graph import DataType, Graph, XNode, XValue, read
+from etmem.delegates.xnnpack.kernels import is_dynamic, kernel
 from etmem.delegates.xnnpack.lowering import lowered
-from etmem.delegates.xnnpack.structures import bookkeeping, operator_bytes, process
-from etmem.delegates.xnnpack.tiles import Tiles, tiles
+from etmem.delegates.xnnpack.structures import bookkeeping, operator_bytes, probe, process, whole_image_context
+from etmem.delegates.xnnpack.tiles import Left, Tiles, tiles
 from etmem.delegates.xnnpack.workspace import workspace_bytes
 from etmem.model.words import Category
 from etmem.program.flatbuffer import MalformedError
@@ -29,7 +30,9 @@ from etmem.program.flatbuffer import MalformedError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-_PACKING = ("FullyConnected", "Conv2d", "DepthwiseConv2d", "ConvTranspose2d")
+_IMAGES = ("Conv2d", "DepthwiseConv2d", "ConvTranspose2d")
+_MATRICES = ("FullyConnected", "DynamicFullyConnected")
+_WITH_WEIGHTS = (*_MATRICES, *_IMAGES)
 _POOLING = ("MaxPooling2d", "AvgPooling2d", "ArgMaxPooling2d")
 
 
@@ -39,7 +42,7 @@ def estimate(blob: memoryview, machine: Machine, options: Mapping[str, str]) -> 
         whole = read(blob)
     except MalformedError as error:
         raise CannotEstimate(str(error)) from error
-    known = tiles(machine.isa)
+    known = tiles(machine.isa, machine.cpu)
     if known is None:
         raise CannotEstimate(f"XNNPACK's tiles on {machine.isa} are not known here")
     graph = lowered(whole)
@@ -48,15 +51,15 @@ def estimate(blob: memoryview, machine: Machine, options: Mapping[str, str]) -> 
     blocks: list[BlobBlock] = []
     for node in graph.nodes:
         blocks += _operator(graph, node, known, machine, notes)
-    blocks += bookkeeping(graph, profiled=profiled)
     size = workspace_bytes(graph, known, machine.threads)
-    # Whether rows are quantized by thread or all at once depends on the caches' sizes.
-    on_the_fly = any(node.kind == "DynamicFullyConnected" for node in graph.nodes)
-    sure = Sureness.COMPUTED if notes or on_the_fly else Sureness.EXACT
+    sure = Sureness.BOUNDED if size.low < size.high else Sureness.COMPUTED if notes else _sure(known)
+    workspace = BlobBlock(
+        Category.WORKSPACE, size.usual, Life.STEADY, sure, "values between operators", low=size.low, high=size.high
+    )
     return BlobEstimate(
         named_data=tuple(_named(whole)),
-        blocks=tuple(blocks),
-        workspace=BlobBlock(Category.WORKSPACE, size, Life.STEADY, sure, "values between operators") if size else None,
+        blocks=(*bookkeeping(graph, profiled=profiled), *blocks),
+        workspace=workspace if size.usual else None,
         blob_kept=False,
         once=(process(machine.threads),),
         notes=tuple(dict.fromkeys(notes)),
@@ -65,7 +68,7 @@ def estimate(blob: memoryview, machine: Machine, options: Mapping[str, str]) -> 
 
 def _named(graph: Graph) -> Iterator[NamedUse]:
     """Named constants: those that are packed are freed, an operator that does not pack points at its own."""
-    packed = {number for node in graph.nodes if node.kind in _PACKING for number in node.inputs[1:]}
+    packed = {number for node in graph.nodes if node.kind in _WITH_WEIGHTS for number in node.inputs[1:]}
     for value in graph.values.values():
         for constant in (value.constant, value.scales):
             if constant is not None and constant.key is not None:
@@ -73,42 +76,59 @@ def _named(graph: Graph) -> Iterator[NamedUse]:
 
 
 def _operator(graph: Graph, node: XNode, known: Tiles, machine: Machine, notes: list[str]) -> Iterator[BlobBlock]:
-    name = node.kind
-    yield from operator_bytes(node, machine.isa)
-    if name in ("FullyConnected", "DynamicFullyConnected"):
+    whole = node.kind == "ConvTranspose2d" and packing.is_whole(graph, node, known)
+    if node.kind in _WITH_WEIGHTS:
+        yield from probe(node, graph.values[node.inputs[1]], kernel(graph, node, known), known, whole=whole)
+    yield from operator_bytes(node, known)
+    if whole:
+        yield whole_image_context(known)
+    if node.kind in _MATRICES:
         if graph.values[node.inputs[1]].constant is not None:
-            yield from _packed(graph, node, packing.fully_connected(graph, node, known), notes)
-    elif name in ("Conv2d", "ConvTranspose2d"):
-        found = packing.convolution(graph, node, known)
-        yield from _packed(graph, node, found[0] if found else None, notes)
-        if name == "ConvTranspose2d":
-            notes.append("ConvTranspose2d: its pointer tables are estimated as a convolution's")
-        yield from _pointers(name, found[1] if found else 0, machine)
-    elif name == "DepthwiseConv2d":
-        found = packing.depthwise(graph, node, known) or packing.convolution(graph, node, known)
-        yield from _packed(graph, node, found[0] if found else None, notes)
-        yield from _pointers(name, found[1] if found else 0, machine)
-    elif name in _POOLING:
-        yield from _pointers(name, packing.pooling(graph, node), machine)
-    elif name == "StaticResizeBilinear2D":
-        pixels = node.attributes.get("new_height", 0) * node.attributes.get("new_width", 0)
-        yield from _pointers(name, 4 * pixels, machine)
-        yield BlobBlock(Category.OPERATOR_BUFFERS, 8 * pixels, Life.STEADY, Sureness.COMPUTED, name)
-    elif name == "ScaledDotProductAttention":
+            yield from _packed(graph, node, packing.fully_connected(graph, node, known), known, notes)
+    elif node.kind in _IMAGES:
+        found = packing.depthwise(graph, node, known) if node.kind == "DepthwiseConv2d" else None
+        found = found or packing.convolution(graph, node, known)
+        yield from _packed(graph, node, found[0] if found else None, known, notes)
+        yield from _pointers(node.kind, found[1] if found else 0, machine, known)
+        if zeros := packing.zero_buffer(graph, node, known):
+            yield BlobBlock(Category.PACKED_WEIGHTS, zeros, Life.LOADED, _sure(known), f"{node.kind} padding")
+    else:
+        yield from _tables(graph, node, known, machine)
+    if node.kind == "ScaledDotProductAttention":
         notes.append("ScaledDotProductAttention is not understood")
-    if name in ("Conv2d", "DepthwiseConv2d"):
-        zeros = packing.zero_buffer(graph, node, known)
-        if zeros:
-            yield BlobBlock(Category.PACKED_WEIGHTS, zeros, Life.LOADED, Sureness.EXACT, f"{name} padding")
 
 
-def _packed(graph: Graph, node: XNode, size: int | None, notes: list[str]) -> Iterator[BlobBlock]:
+def _tables(graph: Graph, node: XNode, known: Tiles, machine: Machine) -> Iterator[BlobBlock]:
+    """What operators without weights keep from their first run on."""
+    name, image = node.kind, graph.values[node.inputs[0]]
+    if name in _POOLING:
+        yield from _pointers(name, packing.pooling(graph, node), machine, known)
+    if name == "StaticResizeBilinear2D":
+        pixels = node.attributes.get("new_height", 0) * node.attributes.get("new_width", 0)
+        yield from _pointers(name, 4 * pixels, machine, known)
+        weights = 2 * pixels * (4 if image.dtype is DataType.FP32 else 2)
+        yield _buffer(weights, f"{name} weights", known)
+    if name in ("AvgPooling2d", "GlobalAvgPooling2d"):
+        channels = image.dims[-1] if image.dims else 0
+        yield _buffer(channels * image.dtype.bits // 8 + packing.EXTRA_BYTES, f"{name} padding", known)
+
+
+def _sure(known: Tiles) -> Sureness:
+    return Sureness.EXACT if known.counted else Sureness.COMPUTED
+
+
+def _packed(graph: Graph, node: XNode, size: int | None, known: Tiles, notes: list[str]) -> Iterator[BlobBlock]:
     weights = graph.values[node.inputs[1]]
     key = _cache_key(graph, node, weights)
     if size is not None:
-        # Scales of quantized weights pass through blocks of their own, which the load's peak may catch.
-        sure = Sureness.EXACT if weights.dtype is DataType.FP32 else Sureness.COMPUTED
-        yield BlobBlock(Category.PACKED_WEIGHTS, size, Life.LOADED, sure, node.kind, key=key)
+        if weights.dtype is DataType.QCINT8 and not is_dynamic(graph, node):
+            scales = 4 * weights.dims[0] if weights.dims else 0
+            yield BlobBlock(Category.PACKED_WEIGHTS, scales, Life.CREATE, Sureness.COMPUTED, f"{node.kind} scales")
+        yield BlobBlock(Category.PACKED_WEIGHTS, size, Life.LOADED, _sure(known), node.kind, key=key)
+        gemm = kernel(graph, node, known)
+        if gemm is not None and gemm.left is Left.BYTES and weights.dtype is DataType.QCINT8:
+            copy = weights.nbytes
+            yield BlobBlock(Category.METADATA, copy, Life.MOMENT, Sureness.COMPUTED, f"{node.kind} in another order")
         return
     notes.append(f"{node.kind} with weights of type {weights.dtype.name.lower()} is bounded by its original size")
     original = weights.nbytes
@@ -127,9 +147,13 @@ def _cache_key(graph: Graph, node: XNode, weights: XValue) -> str | None:
     return weights.constant.key + (constant.key or "" if constant is not None else "")
 
 
-def _pointers(name: str, count: int, machine: Machine) -> Iterator[BlobBlock]:
+def _pointers(name: str, count: int, machine: Machine, known: Tiles) -> Iterator[BlobBlock]:
     if count:
         size = count * machine.pointer_bytes
         if name == "DepthwiseConv2d":
-            size = packing.aligned(size)
-        yield BlobBlock(Category.OPERATOR_BUFFERS, size, Life.STEADY, Sureness.EXACT, name)
+            size = packing.round_up(size, known.alignment)
+        yield _buffer(size, name, known)
+
+
+def _buffer(size: int, what: str, known: Tiles) -> BlobBlock:
+    return BlobBlock(Category.OPERATOR_BUFFERS, size, Life.STEADY, _sure(known), what)

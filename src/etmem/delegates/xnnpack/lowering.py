@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from etmem.delegates.xnnpack.graph import DataType, Graph, XNode
-from etmem.delegates.xnnpack.packing import is_pointwise
+from etmem.delegates.xnnpack.window import is_pointwise
 
 if TYPE_CHECKING:
     from etmem.delegates.xnnpack.graph import XValue

@@ -2,105 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import prod
 from typing import TYPE_CHECKING
 
 from etmem.delegates.xnnpack.graph import NONE, DataType
-from etmem.delegates.xnnpack.tiles import DEPTHWISE_TAPS
+from etmem.delegates.xnnpack.kernels import INT8, convolution_gemm, fully_connected_gemm, is_dynamic, matrix
+from etmem.delegates.xnnpack.tiles import DEPTHWISE_TAPS, Left
+from etmem.delegates.xnnpack.window import Window, window
 
 if TYPE_CHECKING:
     from etmem.delegates.xnnpack.graph import Graph, XNode, XValue
     from etmem.delegates.xnnpack.tiles import Gemm, Tiles
 
-ALIGNMENT = 64
 EXTRA_BYTES = 16
 """Kernels may read so far beyond the end of a row."""
 _BIAS_BYTES = 4
-_INT8 = (DataType.QINT8, DataType.QUINT8, DataType.QCINT8)
-_INT4 = (DataType.QCINT4, DataType.QBINT4)
-_FLOAT_COLUMNS_WASTE = 0.01
-
-
-@dataclass(frozen=True)
-class Window:
-    """A convolution's or pooling's window over an image."""
-
-    input_height: int
-    input_width: int
-    height: int
-    width: int
-    stride_height: int
-    stride_width: int
-    dilation_height: int
-    dilation_width: int
-    padding: tuple[int, int, int, int]
-    """Top, right, bottom, left."""
-
-    @property
-    def taps(self) -> int:
-        return self.height * self.width
-
-    @property
-    def output(self) -> tuple[int, int]:
-        """(height, width) of the result."""
-        top, right, bottom, left = self.padding
-        high = self.input_height + top + bottom - (self.height - 1) * self.dilation_height - 1
-        wide = self.input_width + left + right - (self.width - 1) * self.dilation_width - 1
-        return max(0, high // self.stride_height + 1), max(0, wide // self.stride_width + 1)
+_BLOCKS_OF = 32
+"""Inputs that KleidiAI's kernels take at a time."""
 
 
 def round_up(count: int, step: int) -> int:
     return -(-count // step) * step
-
-
-def window(graph: Graph, node: XNode) -> Window:
-    image = graph.values[node.inputs[0]].dims
-    get = node.attributes.get
-    pooling = "pooling_height" in node.attributes
-    return Window(
-        input_height=image[1] if len(image) == 4 else 1,
-        input_width=image[2] if len(image) == 4 else 1,
-        height=get("pooling_height" if pooling else "kernel_height", 1),
-        width=get("pooling_width" if pooling else "kernel_width", 1),
-        stride_height=max(1, get("stride_height" if pooling else "subsampling_height", 1)),
-        stride_width=max(1, get("stride_width" if pooling else "subsampling_width", 1)),
-        dilation_height=max(1, get("dilation_height", 1)),
-        dilation_width=max(1, get("dilation_width", 1)),
-        padding=(
-            get("padding_top", 0), get("padding_right", 0), get("padding_bottom", 0), get("padding_left", 0)
-        ),
-    )  # fmt: skip
-
-
-def is_pointwise(node: XNode) -> bool:
-    """A convolution that is a matrix multiplication: XNNPACK makes it a fully connected operator."""
-    get = node.attributes.get
-    return (
-        node.kind == "Conv2d"
-        and all(
-            get(name, 1) == 1 for name in ("kernel_height", "kernel_width", "subsampling_height", "subsampling_width")
-        )
-        and get("groups", 1) == 1
-        and not any(get(f"padding_{side}", 0) for side in ("top", "right", "bottom", "left"))
-    )
-
-
-def gemm_for(tiles: Tiles, weights: XValue, columns: int, *, convolution: bool, dynamic: bool = False) -> Gemm | None:
-    """The kernel that an operator takes; None for a type of weights that is not known here."""
-    if weights.dtype in _INT8:
-        return tiles.int8_dynamic if dynamic else tiles.int8
-    if weights.dtype in _INT4:
-        return tiles.int4
-    if weights.dtype is not DataType.FP32:
-        return None
-    wide, narrow = tiles.f32, tiles.f32_narrow
-    if wide.columns > columns:
-        return narrow
-    waste, less = -columns % wide.columns, -columns % narrow.columns
-    if not convolution and less < waste and waste > _FLOAT_COLUMNS_WASTE * columns:
-        return narrow
-    return wide
 
 
 def extra_bytes(weights: XValue, *, dynamic: bool) -> int:
@@ -110,63 +31,103 @@ def extra_bytes(weights: XValue, *, dynamic: bool) -> int:
     return 4 if weights.dtype in (DataType.QINT8, DataType.QCINT8) else 0
 
 
-def packed_matrix(gemm: Gemm, weights: XValue, columns: int, depth: int, taps: int, extra: int) -> int:
-    """Bytes of packed weights: every column has its bias, its inputs rounded up, and its scales."""
-    rows = round_up(depth, gemm.depth * (2 if weights.dtype.bits == 4 else 1))
+def column_bytes(gemm: Gemm, weights: XValue, depth: int, taps: int, extra: int) -> int:
+    """One column of packed weights: its inputs rounded up, bias and scales."""
+    step = gemm.depth * (gemm.planes if weights.dtype.bits == 4 else 1)
+    if gemm.left is Left.BLOCKS:
+        step, extra = _BLOCKS_OF, extra if weights.group_size else 8
+    rows = round_up(round_up(depth, gemm.planes), step)
     blocks = 2 * (depth // weights.group_size) if weights.group_size else 0
-    return round_up(columns, gemm.columns) * (taps * rows * weights.dtype.bits // 8 + _BIAS_BYTES + extra + blocks)
+    return taps * rows * weights.dtype.bits // 8 + _BIAS_BYTES + extra + blocks
 
 
-def aligned(count: int) -> int:
-    return round_up(count, ALIGNMENT)
+def packed_matrix(gemm: Gemm, weights: XValue, columns: int, depth: int, taps: int, extra: int) -> int:
+    return round_up(columns, gemm.columns) * column_bytes(gemm, weights, depth, taps, extra)
 
 
 def fully_connected(graph: Graph, node: XNode, tiles: Tiles) -> int | None:
     """Bytes of the packed weights; None where their type is not known here."""
     weights = graph.values[node.inputs[1]]
-    if not weights.dims:
-        return None
-    dynamic = node.kind == "DynamicFullyConnected" or _is_dynamic(graph, node)
-    depth = weights.dims[-1]
-    columns = prod(weights.dims) // max(1, depth)
-    gemm = gemm_for(tiles, weights, columns, convolution=False, dynamic=dynamic)
+    gemm = fully_connected_gemm(graph, node, tiles)
     if gemm is None:
         return None
-    return aligned(packed_matrix(gemm, weights, columns, depth, 1, extra_bytes(weights, dynamic=dynamic)))
+    depth, columns = matrix(weights)
+    extra = extra_bytes(weights, dynamic=is_dynamic(graph, node))
+    return round_up(packed_matrix(gemm, weights, columns, depth, 1, extra), tiles.alignment)
 
 
 def convolution(graph: Graph, node: XNode, tiles: Tiles) -> tuple[int, int] | None:
-    """(bytes of the packed weights, bytes of the pointer table); None where the type is not known here."""
+    """(bytes of the packed weights, pointers in its table); None where the type is not known here."""
     weights = graph.values[node.inputs[1]]
     get = node.attributes.get
     depth, columns, groups = get("group_input_channels", 1), get("group_output_channels", 1), get("groups", 1)
-    view = window(graph, node)
-    gemm = gemm_for(tiles, weights, columns, convolution=True)
+    gemm = convolution_gemm(graph, node, tiles)
     if gemm is None:
         return None
-    extra = extra_bytes(weights, dynamic=_is_dynamic(graph, node))
-    packed = aligned(packed_matrix(gemm, weights, columns, depth, view.taps, extra) * groups)
-    height, width = view.output
-    return packed, round_up(height * width, gemm.rows_for(height * width)) * view.taps
+    extra = extra_bytes(weights, dynamic=is_dynamic(graph, node))
+    view = window(graph, node)
+    size = packed_matrix(gemm, weights, columns, depth, view.taps, extra)
+    if node.kind != "ConvTranspose2d":
+        height, width = view.output
+        return round_up(size * groups, tiles.alignment), _pointers(gemm, height * width) * view.taps
+    if not is_whole(graph, node, tiles):
+        # Every offset within a stride is a convolution of its own, with the taps that fall on it and its own bias.
+        subkernels = view.stride_height * view.stride_width
+        size += round_up(columns, gemm.columns) * (_BIAS_BYTES + extra) * (subkernels - 1)
+    return round_up(size * groups, tiles.alignment), _transposed_pointers(
+        graph, node, view, gemm, whole=is_whole(graph, node, tiles)
+    )
+
+
+def is_whole(graph: Graph, node: XNode, tiles: Tiles) -> bool:
+    """Whether a transposed convolution is one operator for all offsets within its strides."""
+    gemm = convolution_gemm(graph, node, tiles)
+    return gemm is None or gemm.left is not Left.AS_IS or not _has_subkernels(window(graph, node))
+
+
+def _pointers(gemm: Gemm, pixels: int) -> int:
+    return round_up(pixels, gemm.rows_for(pixels))
+
+
+def _has_subkernels(view: Window) -> bool:
+    return (
+        max(view.stride_height, view.stride_width) > 1
+        and max(view.dilation_height, view.dilation_width) == 1
+        and view.stride_height <= view.height
+        and view.stride_width <= view.width
+    )
+
+
+def _transposed_pointers(graph: Graph, node: XNode, view: Window, gemm: Gemm, *, whole: bool) -> int:
+    output = graph.values[node.outputs[0]].dims
+    images, height, width = (output[0], output[1], output[2]) if len(output) == 4 else (1, 1, 1)
+    if whole:
+        return _pointers(gemm, height * width) * view.taps
+    row = round_up(-(-width // view.stride_width), gemm.rows_for(images))
+    return view.taps * height * view.stride_width * row
 
 
 def depthwise(graph: Graph, node: XNode, tiles: Tiles) -> tuple[int, int] | None:
     """The same for a depthwise convolution; None where no depthwise kernel takes the window."""
     weights = graph.values[node.inputs[1]]
     view = window(graph, node)
-    name, channels = ("int8", tiles.depthwise_int8) if weights.dtype in _INT8 else ("f32", tiles.depthwise_f32)
+    name = "int8" if weights.dtype in INT8 else "f32"
     tile = next((taps for taps in DEPTHWISE_TAPS[name] if taps >= view.taps), None)
     if tile is None or (name == "f32" and weights.dtype is not DataType.FP32):
         return None
-    groups = round_up(node.attributes.get("groups", 1), channels)
+    groups = round_up(node.attributes.get("groups", 1), _depthwise_channels(tiles, name, tile))
     size = groups * (
-        tile * weights.dtype.bits // 8 + _BIAS_BYTES + extra_bytes(weights, dynamic=_is_dynamic(graph, node))
+        tile * weights.dtype.bits // 8 + _BIAS_BYTES + extra_bytes(weights, dynamic=is_dynamic(graph, node))
     )
     height, width = view.output
     step = view.stride_width if view.dilation_width == 1 else view.width
     per_row = view.taps + (width - 1) * min(step, view.width) * view.height
     pointers = height * per_row + tile - view.taps
-    return aligned(size), pointers
+    return round_up(size, tiles.alignment), pointers
+
+
+def _depthwise_channels(tiles: Tiles, name: str, tile: int) -> int:
+    return tiles.depthwise_int8 if name == "int8" else tiles.depthwise_f32[DEPTHWISE_TAPS[name].index(tile)]
 
 
 def pooling(graph: Graph, node: XNode) -> int:
@@ -181,24 +142,20 @@ def pooling(graph: Graph, node: XNode) -> int:
     return height * per_row + view.taps - 1
 
 
-def _is_dynamic(graph: Graph, node: XNode) -> bool:
-    return graph.values[node.inputs[0]].dtype is DataType.QDINT8
-
-
 def zero_buffer(graph: Graph, node: XNode, tiles: Tiles) -> int:
     """Bytes of the row of zeros that padding reads from; 0 without padding."""
-    if not any(window(graph, node).padding):
+    view = window(graph, node)
+    if node.kind != "ConvTranspose2d" and not any(view.padding):
         return 0
     activations = graph.values[node.inputs[0]]
     channels = node.attributes.get("group_input_channels", 1)
-    gemm = gemm_for(
-        tiles, graph.values[node.inputs[1]], node.attributes.get("group_output_channels", 1), convolution=True
-    )
-    if gemm is not None:
-        channels = round_up(channels, gemm.depth)
     if node.kind == "DepthwiseConv2d":
-        tile = tiles.depthwise_f32 if activations.dtype is DataType.FP32 else tiles.depthwise_int8
-        channels = round_up(node.attributes.get("groups", 1), tile)
+        name = "f32" if activations.dtype is DataType.FP32 else "int8"
+        tile = next((taps for taps in DEPTHWISE_TAPS[name] if taps >= view.taps), DEPTHWISE_TAPS[name][-1])
+        channels = round_up(node.attributes.get("groups", 1), _depthwise_channels(tiles, name, tile))
+    else:
+        gemm = convolution_gemm(graph, node, tiles)
+        channels = round_up(channels, gemm.depth) if gemm is not None else channels
     return EXTRA_BYTES + channels * activations.dtype.bits // 8
 
 

@@ -11,7 +11,8 @@ from etmem.model.words import Category
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from etmem.delegates.xnnpack.graph import Graph, XNode
+    from etmem.delegates.xnnpack.graph import Graph, XNode, XValue
+    from etmem.delegates.xnnpack.tiles import Gemm, Tiles
 
 _VALUE, _NODE = 224, 232
 """Of the graph that is built and dropped in init."""
@@ -26,9 +27,11 @@ PROCESS = 1888
 """Once: the shared workspace's handle and the thread pool, for two threads."""
 _THREAD = 352 + 448
 OPERATOR = 520
-_COUNTED_ON = ("avx512", "avx2")
-"""Where these sizes were counted; elsewhere structures may be padded differently."""
-_UNCOUNTED = ("ConvTranspose2d", "AvgPooling2d", "ArgMaxPooling2d", "StaticResizeBilinear2D", "PReLU")
+_UNCOUNTED = ("ArgMaxPooling2d", "PReLU", "ScaledDotProductAttention")
+_KERNEL_TABLES = ("FullyConnected", "DynamicFullyConnected", "Conv2d", "BatchMatrixMultiply")
+_TABLES_ALONE = ("ConvTranspose2d", "DepthwiseConv2d")
+"""Operators that keep a table of kernels by row count, with and without what a run of one needs."""
+_IMAGE_CONTEXT = 408
 
 
 @dataclass(frozen=True)
@@ -42,10 +45,14 @@ _UNARY, _COPY, _MOVE = _Sizes(OPERATOR, 176), _Sizes(0, OPERATOR + 176), _Sizes(
 _OPERATORS = {
     "FullyConnected": _Sizes(OPERATOR + 288 + 688, 176 + 224),
     "DynamicFullyConnected": _Sizes(OPERATOR + 288 + 688, 176 + 224),
-    "Conv2d": _Sizes(OPERATOR + 264 + 408, 264 + 224),
-    "ConvTranspose2d": _Sizes(OPERATOR + 264 + 408, 264 + 224),
+    "Conv2d": _Sizes(OPERATOR + 264 + _IMAGE_CONTEXT, 264 + 224),
+    "ConvTranspose2d": _Sizes(OPERATOR + 264, 264 + 224),
     "DepthwiseConv2d": _Sizes(OPERATOR + 264 + 336, 264 + 224),
     "BatchMatrixMultiply": _Sizes(OPERATOR + 288 + 688, 264),
+    "MaxPooling2d": _Sizes(OPERATOR, 88 + 224),
+    "AvgPooling2d": _Sizes(OPERATOR, 88 + 224),
+    "GlobalAvgPooling2d": _Sizes(OPERATOR + 272, 88 + 40),
+    "StaticResizeBilinear2D": _Sizes(OPERATOR, 176 + 224),
     "StaticReshape": _COPY,
     "Copy": _COPY,
     "StaticTranspose": _MOVE,
@@ -58,16 +65,51 @@ _OPERATORS = {
 }  # fmt: skip
 
 
-def operator_bytes(node: XNode, isa: str) -> Iterator[BlobBlock]:
+def operator_bytes(node: XNode, tiles: Tiles) -> Iterator[BlobBlock]:
     """The structures of one operator; a concatenation is one for each input."""
-    sure = Sureness.EXACT if isa in _COUNTED_ON and node.kind not in _UNCOUNTED else Sureness.COMPUTED
+    sure = Sureness.EXACT if tiles.counted and node.kind not in _UNCOUNTED else Sureness.COMPUTED
     found = _OPERATORS.get(node.kind, _UNARY)
     if node.kind.startswith("Concatenate"):
         found = _Sizes(0, _COPY.other * len(node.inputs))
-    if found.aligned:
-        yield BlobBlock(Category.PACKED_WEIGHTS, found.aligned, Life.LOADED, sure, f"{node.kind} operator")
+    size = found.aligned
+    if node.kind in _KERNEL_TABLES:
+        size += tiles.operator_bytes + tiles.context_bytes
+    elif node.kind in _TABLES_ALONE:
+        size += tiles.operator_bytes
+    if size:
+        yield BlobBlock(Category.PACKED_WEIGHTS, size, Life.LOADED, sure, f"{node.kind} operator")
     if found.other:
         yield BlobBlock(Category.METADATA, found.other, Life.LOADED, Sureness.COMPUTED, f"{node.kind} operator")
+
+
+def whole_image_context(tiles: Tiles) -> BlobBlock:
+    """What a transposed convolution keeps where it is not taken apart by its strides."""
+    sure = Sureness.EXACT if tiles.counted else Sureness.COMPUTED
+    return BlobBlock(
+        Category.PACKED_WEIGHTS, _IMAGE_CONTEXT + tiles.context_bytes, Life.LOADED, sure, "ConvTranspose2d operator"
+    )
+
+
+_PROBE_STRUCTURES = 1900
+_PROBE_DEPTH, _PROBE_TAPS = 32, 415
+"""Inputs of a made-up matrix, and inputs and taps of a made-up transposed convolution, which has so many outputs:"""
+_PROBE_OUTPUTS = 48
+
+
+def probe(node: XNode, weights: XValue, gemm: Gemm | None, tiles: Tiles, *, whole: bool) -> Iterator[BlobBlock]:
+    """The first operator of a kind packs made-up weights, to name the packing by what comes out.
+
+    ``gemm`` is its kernel, ``whole`` whether it is not taken apart by its strides.
+    """
+    numbers = 0
+    if gemm is not None and node.kind == "ConvTranspose2d":
+        wide = (tiles.transposed or tiles).f32_image.columns
+        numbers = _PROBE_TAPS * (_PROBE_OUTPUTS if gemm.columns >= wide or weights.dtype.bits < 32 else wide - 1)
+    elif gemm is not None and node.kind in ("FullyConnected", "DynamicFullyConnected"):
+        numbers = gemm.columns * max(gemm.depth, _PROBE_DEPTH)
+    size = 2 * numbers * weights.dtype.bits // 8 + _PROBE_STRUCTURES + (tiles.operator_bytes if gemm else 0)
+    name = f"{node.kind} {weights.dtype.name} {gemm} {whole}"
+    yield BlobBlock(Category.METADATA, size, Life.MOMENT, Sureness.COMPUTED, "probe", once=name)
 
 
 def bookkeeping(graph: Graph, *, profiled: bool) -> Iterator[BlobBlock]:

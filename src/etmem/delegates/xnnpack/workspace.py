@@ -11,7 +11,10 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from etmem.delegates.xnnpack.graph import NONE, DataType
-from etmem.delegates.xnnpack.packing import ALIGNMENT, EXTRA_BYTES, packed_matrix, round_up
+from etmem.delegates.xnnpack.kernels import convolution_gemm, fully_connected_gemm, is_dynamic, matrix
+from etmem.delegates.xnnpack.left import Sizes, image_operand, left_operand, stacked_operand
+from etmem.delegates.xnnpack.packing import EXTRA_BYTES, column_bytes, extra_bytes, packed_matrix, round_up
+from etmem.delegates.xnnpack.window import window
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -37,48 +40,59 @@ class _Place:
     bytes: int
 
 
-def workspace_bytes(graph: Graph, tiles: Tiles, threads: int) -> int:
+def workspace_bytes(graph: Graph, tiles: Tiles, threads: int) -> Sizes:
     """Bytes of the workspace that a lowered graph needs; 0 where nothing is internal."""
     values, nodes = dict(graph.values), graph.nodes
     places = {
         number: _Place(first, last, size)
-        for number, (first, last, size) in _lives(values, nodes).items()
+        for number, (first, last, size) in _lives(values, nodes, tiles.alignment).items()
     }  # fmt: skip
     for node, result in _reused(values, nodes, places):
         root = places[node]
         places[node] = replace(root, last=max(root.last, result.last))
-    spaces = [_Place(index, index, _round(size)) for index, node in enumerate(nodes)
-              if (size := operator_workspace(values, node, tiles, threads))]  # fmt: skip
-    arena = _arena([*(place for place in places.values() if place.bytes), *spaces])
-    return arena + 2 * EXTRA_BYTES if arena else 0
+    held = [place for place in places.values() if place.bytes]
+    needs = [operator_workspace(graph, node, tiles, threads) for node in nodes]
+
+    def arena(sizes: Iterable[int]) -> int:
+        spaces = [_Place(at, at, _round(size, tiles.alignment)) for at, size in enumerate(sizes) if size]
+        found = _arena([*held, *spaces])
+        return found + 2 * EXTRA_BYTES if found else 0
+
+    usual = arena(need.usual for need in needs)
+    if all(need.low == need.high for need in needs):
+        return Sizes(usual, usual, usual)
+    ends = [arena(need.low for need in needs), arena(need.high for need in needs), usual]
+    return Sizes(usual, min(ends), max(ends))
 
 
 def _internal(value: XValue) -> bool:
     return not value.external and value.constant is None
 
 
-def _round(size: int) -> int:
-    return round_up(round_up(size, EXTRA_BYTES), ALIGNMENT)
+def _round(size: int, alignment: int) -> int:
+    return round_up(round_up(size, EXTRA_BYTES), alignment)
 
 
-def value_bytes(value: XValue) -> int:
+def value_bytes(value: XValue, alignment: int) -> int:
     """Bytes of a value in the workspace; one that is quantized on the fly has its parameters behind it."""
-    size = _round(value.nbytes)
+    size = _round(value.nbytes, alignment)
     if value.dtype is DataType.QDINT8:
         rows = prod(value.dims[: max(0, len(value.dims) - value.nonbatch_dims)])
-        size += _round((rows + _EXTRA_PARAMETERS) * _QUANTIZATION_BYTES)
-        size += _round((rows + _EXTRA_PARAMETERS) * 4)
+        size += _round((rows + _EXTRA_PARAMETERS) * _QUANTIZATION_BYTES, alignment)
+        size += _round((rows + _EXTRA_PARAMETERS) * 4, alignment)
     return size
 
 
-def _lives(values: dict[int, XValue], nodes: Sequence[XNode]) -> dict[int, tuple[int, int, int]]:
+def _lives(
+    values: dict[int, XValue], nodes: Sequence[XNode], alignment: int
+) -> dict[int, tuple[int, int, int]]:  # fmt: skip
     """(first operator, last operator, bytes) of each internal value that is used."""
     found: dict[int, tuple[int, int, int]] = {}
     for time, node in enumerate(nodes):
         for number in (*node.inputs, *node.outputs):
             if number != NONE and _internal(values[number]):
                 first = found[number][0] if number in found else time
-                found[number] = (first, time, value_bytes(values[number]))
+                found[number] = (first, time, value_bytes(values[number], alignment))
     return found
 
 
@@ -111,30 +125,44 @@ def _reused(
         places[result] = replace(places[result], bytes=0)
 
 
-def operator_workspace(values: dict[int, XValue], node: XNode, tiles: Tiles, threads: int) -> int:
-    """Bytes that an operator needs while it runs: weights that are no constants are packed each time."""
-    if node.kind == "BatchMatrixMultiply" or (
-        node.kind == "FullyConnected" and values[node.inputs[1]].constant is None
-    ):
-        right = values[node.inputs[1]]
-        if right.dtype is not DataType.FP32 or right.constant is not None or len(right.dims) < 2:
-            return 0
-        transposed = node.kind == "FullyConnected" or node.attributes.get("flags", 0) & 1
-        depth, columns = (right.dims[-1], right.dims[-2]) if transposed else (right.dims[-2], right.dims[-1])
-        return prod(right.dims[:-2]) * packed_matrix(tiles.f32, right, columns, depth, 1, 0)
-    if node.kind == "DynamicFullyConnected":
-        return _quantized_rows(values[node.inputs[0]], tiles, threads)
+def operator_workspace(graph: Graph, node: XNode, tiles: Tiles, threads: int) -> Sizes:
+    """Bytes that an operator needs while it runs: operands that are packed each time."""
+    values = graph.values
+    if node.kind in ("FullyConnected", "DynamicFullyConnected") and values[node.inputs[1]].constant is not None:
+        return _fully_connected(graph, node, tiles, threads)
+    if node.kind in ("BatchMatrixMultiply", "FullyConnected"):
+        return _products(graph, node, tiles, threads)
+    if node.kind in ("Conv2d", "ConvTranspose2d"):
+        gemm = convolution_gemm(graph, node, tiles)
+        depth = node.attributes.get("group_input_channels", 1)
+        return Sizes.of(image_operand(gemm, depth, window(graph, node).taps, threads) if gemm is not None else 0)
     if node.kind == "GlobalAvgPooling2d":
-        return values[node.outputs[0]].elements * 4 + EXTRA_BYTES
-    return 0
+        return Sizes.of(values[node.outputs[0]].elements * 4 + EXTRA_BYTES)
+    return Sizes.of(0)
 
 
-def _quantized_rows(activations: XValue, tiles: Tiles, threads: int) -> int:
-    """Each thread quantizes the rows of one tile: the numbers, and zero point and scale of each row."""
-    depth = activations.dims[-1] if activations.dims else 1
-    rows = min(tiles.int8_dynamic.rows, activations.elements // max(1, depth))
-    per_row = round_up(depth, tiles.int8_dynamic.depth) + _QUANTIZATION_BYTES
-    return threads * round_up(rows * per_row, ALIGNMENT)
+def _fully_connected(graph: Graph, node: XNode, tiles: Tiles, threads: int) -> Sizes:
+    gemm = fully_connected_gemm(graph, node, tiles)
+    if gemm is None:
+        return Sizes.of(0)
+    activations, weights = graph.values[node.inputs[0]], graph.values[node.inputs[1]]
+    depth, columns = matrix(weights)
+    column = column_bytes(gemm, weights, depth, 1, extra_bytes(weights, dynamic=is_dynamic(graph, node)))
+    rows = activations.elements // max(1, depth)
+    return left_operand(gemm, rows, depth, columns, column, threads, tiles.cache_bytes)
+
+
+def _products(graph: Graph, node: XNode, tiles: Tiles, threads: int) -> Sizes:
+    """Of weights that are no constants, and of batches of products: both operands are packed."""
+    left, right = graph.values[node.inputs[0]], graph.values[node.inputs[1]]
+    if right.dtype is not DataType.FP32 or right.constant is not None or len(right.dims) < 2 or len(left.dims) < 2:
+        return Sizes.of(0)
+    transposed = node.kind == "FullyConnected" or node.attributes.get("flags", 0) & 1
+    depth, columns = (right.dims[-1], right.dims[-2]) if transposed else (right.dims[-2], right.dims[-1])
+    packed = prod(right.dims[:-2]) * packed_matrix(tiles.f32, right, columns, depth, 1, 0)
+    rows = left.dims[-2]
+    more = stacked_operand(tiles.f32, prod(left.dims[:-2]), rows, depth, threads)
+    return Sizes.of(round_up(packed, tiles.alignment) + more if more else packed)
 
 
 def _arena(places: Sequence[_Place]) -> int:
