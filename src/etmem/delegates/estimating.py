@@ -110,6 +110,8 @@ class BlobEstimate:
     """What the first delegate of a process makes for all of its backend."""
     notes: tuple[str, ...] = ()
     """What in the blob is not understood, for the reader."""
+    temp: tuple[int, int] | None = None
+    """(bytes, alignment) that each execute asks of ExecuTorch's temp allocator."""
 
 
 Estimate = Callable[[memoryview, Machine, Mapping[str, str]], BlobEstimate]

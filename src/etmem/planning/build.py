@@ -92,7 +92,8 @@ def _instances(
         place = program.inline_delegates[entry.index] if entry.inline else program.segments[entry.index]
         blob = view[place.file_offset : place.file_offset + place.bytes]
         estimate, note = _estimate(known.get(entry.backend), entry, blob, machine, options.options)
-        yield Instance(found.name, index, entry.backend, place.file_offset, place.bytes, estimate, note)
+        where = (place.file_offset, place.bytes, entry.inline)
+        yield Instance(found.name, index, entry.backend, *where, estimate, note)
 
 
 def _estimate(
@@ -105,8 +106,6 @@ def _estimate(
     """(what the delegate's description says of its blob, why it says nothing or is not exact)."""
     if description is None or description.estimate is None:
         return None, f"nothing estimates {entry.backend}: its blob is a lower bound"
-    if not machine.isa:
-        return None, f"{entry.backend} is not estimated for this target: its blob is a lower bound"
     try:
         found = load(description.estimate)(blob, machine, options)
     except CannotEstimate as reason:
@@ -129,12 +128,23 @@ def _method(
         delegates=tuple(_use(program, data, instance) for instance in instances),
         arenas=arena_maps(found),
         pools=tuple(
-            pool_sizes(program, found, width, temp_pool=temp) for width in (4, 8) for temp in (True, False)
+            pool_sizes(program, found, width, temp_pool=temp, executes=_executes(instances))
+            for width in (4, 8)
+            for temp in (True, False)
         ),
         dynamic_bound_bytes=bound.bound_bytes if bound else 0,
         dynamic_used_bytes=None if bound is None or share is None else int(bound.bound_bytes * share),
         caller_bytes=sum(info.nbytes for info in caller),
     )  # fmt: skip
+
+
+def _executes(instances: Sequence[Instance]) -> tuple[tuple[int, int], ...]:
+    """What the delegates ask of the temp pool when they run."""
+    return tuple(
+        instance.estimate.temp
+        for instance in instances
+        if instance.estimate is not None and instance.estimate.temp is not None
+    )
 
 
 def _use(program: Program, data: Sequence[ExternalData], instance: Instance) -> DelegateUse:

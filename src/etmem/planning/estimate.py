@@ -39,6 +39,8 @@ class Instance:
     backend: str
     blob_offset: int
     blob_bytes: int
+    inline: bool
+    """The blob lies in the flatbuffer and is there with it."""
     estimate: BlobEstimate | None
     """None where nothing estimates it: its blob is a lower bound."""
     note: str = ""
@@ -164,9 +166,8 @@ def _load_named(
 
 def _init(run: Run, instance: Instance) -> None:
     ledger, found = run.ledger, instance.estimate
-    blob = run.loader.piece(
-        instance.owner, instance.label, Category.ORIGINAL_WEIGHTS, instance.blob_offset, instance.blob_bytes
-    )
+    size = 0 if instance.inline else instance.blob_bytes
+    blob = run.loader.piece(instance.owner, instance.label, Category.ORIGINAL_WEIGHTS, instance.blob_offset, size)
     if found is None:
         ledger.allocate(replace(blob, sure=Sureness.BOUNDED, open=True), instance.method)
         return
@@ -204,6 +205,9 @@ def _execute(run: Run, instance: Instance) -> None:
             number = _allocate(run, instance, block)
             if block.life is Life.EXECUTE:
                 gone.append(number)
+    if found.temp is not None:
+        scratch = Entry(EXECUTORCH, None, Category.TEMP_ALLOCATOR, found.temp[0])
+        gone.append(ledger.allocate(scratch, instance.method))
     if found.workspace is not None:
         _grow_workspace(run, instance, found.workspace)
     ledger.free(gone)

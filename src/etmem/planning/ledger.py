@@ -53,7 +53,7 @@ class Ledger:
 
     def allocate(self, entry: Entry, method: str | None = None) -> int:
         """A number to free it by."""
-        if entry.bytes == 0:
+        if entry.bytes == 0 and not entry.open:
             return -1
         number = len(self.steps)
         self.steps.append((number, entry))

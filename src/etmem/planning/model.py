@@ -88,7 +88,9 @@ class PoolSizes:
     temp_pool: bool
     method_bytes: int
     temp_bytes: int
-    """High water while the method is loaded; kernels may ask for more when they run."""
+    """High water while the method is loaded and while its delegates run; kernels may ask for more when they run."""
+    temp_load_bytes: int
+    """While it is loaded."""
     delegates_bytes: int | None
     """Of the method pool, what delegates ask for; None where one does not tell."""
 

@@ -22,7 +22,10 @@ Request = tuple[int, int]
 _INT = Shape(4, 4)
 _INT64 = Shape(8, 8)
 _BYTE = Shape(1, 1)
-DELEGATE_REQUESTS: Mapping[str, Mapping[int, Request]] = {"XnnpackBackend": {8: (272, 8)}}
+DELEGATE_REQUESTS: Mapping[str, Mapping[int, Request]] = {
+    "XnnpackBackend": {8: (272, 8)},
+    "EthosUBackend": {4: (0, 1), 8: (0, 1)},
+}
 """What a backend's init asks of the method allocator, by pointer width."""
 
 
@@ -70,7 +73,10 @@ def method_bytes(asked: Sequence[Asked]) -> list[int]:
     return [-(-size // alignment) * alignment for pool, (size, alignment) in asked if pool == "method"]
 
 
-def pool_sizes(program: Program, plan: Plan, pointer_bytes: int, *, temp_pool: bool) -> PoolSizes:
+def pool_sizes(
+    program: Program, plan: Plan, pointer_bytes: int, *, temp_pool: bool, executes: Sequence[Request] = ()
+) -> PoolSizes:
+    """``executes`` is what delegates ask of the temp pool when they run, each after the last is given back."""
     requests = method_requests(program, plan, pointer_bytes, temp_pool=temp_pool)
     method, temp = Bump(), Bump()
     for pool, request in requests.entries:
@@ -80,6 +86,10 @@ def pool_sizes(program: Program, plan: Plan, pointer_bytes: int, *, temp_pool: b
             temp.take(request)
         else:
             temp.reset()
+    loading = temp.high
+    for request in executes if temp_pool else ():
+        temp.reset()
+        temp.take(request)
     known = [
         DELEGATE_REQUESTS[delegate.backend] for delegate in plan.delegates if delegate.backend in DELEGATE_REQUESTS
     ]
@@ -89,6 +99,7 @@ def pool_sizes(program: Program, plan: Plan, pointer_bytes: int, *, temp_pool: b
         temp_pool=temp_pool,
         method_bytes=method.used,
         temp_bytes=temp.high,
+        temp_load_bytes=loading,
         delegates_bytes=sum(sizes[pointer_bytes][0] for sizes in known) if told else None,
     )
 

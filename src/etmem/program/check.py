@@ -65,6 +65,9 @@ def _check_tensor(program: Program, plan: Plan, tensor: Tensor, where: str) -> N
         raise MalformedError(f"{where}dimension order {list(tensor.dim_order)} of shape {list(tensor.sizes)}")
     if tensor.allocation is not None:
         _within([tensor.allocation.mem_id], len(plan.buffer_sizes), where + "planned buffer")
+        end, size = tensor.allocation.offset + tensor.nbytes, plan.buffer_sizes[tensor.allocation.mem_id]
+        if end > size:
+            raise MalformedError(f"{where}a tensor ends at byte {end:,} of a planned buffer of {size:,}")
     if tensor.constant and not tensor.external:
         segment = program.constant_segment
         count = len(program.inline_constants) if segment is None else len(segment.offsets)

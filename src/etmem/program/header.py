@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from etmem.program.flatbuffer import MalformedError, Table
@@ -67,6 +68,17 @@ def segments(tables: Iterable[Table], header: Header, file_bytes: int) -> tuple[
                 f"cut off: segment {len(found)} ends at byte {place + size:,}, there are {file_bytes:,}"
             )
         found.append(DataSegment(offset, size, place))
+    _apart(found, header)
     if header.segment_base == 0 and any(segment.bytes for segment in found):
         raise MalformedError("segments without a segment base in the header")
     return tuple(found)
+
+
+def _apart(found: list[DataSegment], header: Header) -> None:
+    """No byte of a file is in two segments: what is stored once for several users is one segment."""
+    held = sorted((segment.file_offset, segment.bytes, index) for index, segment in enumerate(found) if segment.bytes)
+    if held and held[0][0] < header.program_bytes:
+        raise MalformedError(f"segment {held[0][2]} begins inside the flatbuffer")
+    for (start, size, index), (after, _, other) in pairwise(held):
+        if start + size > after:
+            raise MalformedError(f"segments {index} and {other} overlap")

@@ -22,7 +22,10 @@ def device_lines(plan: ProgramPlan, width: int) -> list[str]:  # noqa: ARG001 --
         pools = pools_of(method, plan.target.pointer_bytes, temp_pool=True)
         how = f"computed, {bits}-bit, temp pool" + ("" if pools.delegates_bytes is not None else ", without delegates")
         lines.append(_row(f"method allocator{name}", f"{pools.method_bytes:,}", "-", how))
-        lines.append(_row(f"temp allocator{name}", f"{pools.temp_bytes:,}", "-", "computed; load only"))
+        when = "computed; load only"
+        if pools.temp_bytes > pools.temp_load_bytes:
+            when = f"delegates' scratch; {pools.temp_load_bytes:,} in load"
+        lines.append(_row(f"temp allocator{name}", f"{pools.temp_bytes:,}", "-", when))
     lines.append(_row("program and weights", "-", f"{plan.contents[0].file_bytes:,}", "read in place (buffer)"))
     caller = sum(method.caller_bytes for method in plan.methods)
     lines.append(_row("inputs, outputs", f"{caller:,}", "-", "the caller's" if caller else "inside planned memory"))

@@ -44,7 +44,8 @@ def estimate(blob: memoryview, machine: Machine, options: Mapping[str, str]) -> 
         raise CannotEstimate(str(error)) from error
     known = tiles(machine.isa, machine.cpu)
     if known is None:
-        raise CannotEstimate(f"XNNPACK's tiles on {machine.isa} are not known here")
+        where = machine.isa or "a microcontroller"
+        raise CannotEstimate(f"XNNPACK's tiles on {where} are not known here: its blob is a lower bound")
     graph = lowered(whole)
     profiled = options.get("event_tracer") == "true"
     notes: list[str] = []
