@@ -9,6 +9,10 @@ import atheris
 
 with atheris.instrument_imports(include=["etmem"]):
     import etmem.analysis.summarize
+    import etmem.delegates.ethos_u
+    import etmem.delegates.xnnpack.estimate
+    import etmem.planning
+    import etmem.report.plan
     import etmem.report.text
     import etmem.trace.packed
     import etmem.trace.reader  # noqa: F401 -- instrumented before the target uses them

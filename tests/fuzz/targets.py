@@ -10,6 +10,7 @@ from etmem.api import load
 from etmem.model.errors import EtmemError
 from etmem.trace.mappings import IntervalMap, Piece
 from etmem.trace.tables import BlockKind
+from tests.fuzz.programs import PROGRAM_TARGETS
 
 CORPUS = Path(__file__).parent / "corpus"
 
@@ -54,4 +55,4 @@ def intervals(data: bytes) -> None:
         assert held == naive
 
 
-TARGETS: dict[str, Callable[[bytes], None]] = {"report": report, "intervals": intervals}
+TARGETS: dict[str, Callable[[bytes], None]] = {"report": report, "intervals": intervals, **PROGRAM_TARGETS}

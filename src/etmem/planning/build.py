@@ -12,6 +12,7 @@ from etmem.model.summary import InputSpec
 from etmem.planning.arenas import arena_maps, instruction_names
 from etmem.planning.contents import contents, data_contents
 from etmem.planning.estimate import Instance, Run, forecasts
+from etmem.planning.external import check_data, external_names, missing_note
 from etmem.planning.findings import findings
 from etmem.planning.loading import Loader
 from etmem.planning.model import DelegateUse, MethodPlan, ProgramPlan
@@ -38,11 +39,13 @@ def plan(path: str | os.PathLike[str], options: PlanOptions | None = None) -> Pr
     target = plan_target(options.target, options.cpu)
     data = tuple(read_data(file) for file in options.data)
     with opened(path) as (program, view):
-        _check_data(program, data)
         plans = _plans(program, options)
         instances = {
             found.name: tuple(_instances(program, found, view, target, options)) for found in plans
         }  # fmt: skip
+        wanted = external_names(program, plans, instances)
+        known = all(found.estimate is not None for every in instances.values() for found in every)
+        check_data(wanted, data, all_known=known)
         methods = tuple(_method(program, data, found, instances[found.name], options) for found in plans)
         remarks = findings(program, view, plans, methods, instances, options.options)
     estimate = () if target.microcontroller else forecasts(_run(program, data, plans, instances, target, options))
@@ -60,7 +63,7 @@ def plan(path: str | os.PathLike[str], options: PlanOptions | None = None) -> Pr
         estimate=estimate,
         verdicts=verdicts(options, files, methods, estimate),
         findings=remarks,
-        notes=tuple(_notes(target, methods)),
+        notes=(*missing_note(wanted, data), *_notes(target, methods)),
     )
 
 
@@ -68,19 +71,6 @@ def _plans(program: Program, options: PlanOptions) -> tuple[Plan, ...]:
     if options.methods:
         return tuple(require_plan(program, name) for name in options.methods)
     return tuple(found for found in program.plans if not is_constant_method(found))
-
-
-def _check_data(program: Program, data: Sequence[ExternalData]) -> None:
-    """Data that is given has to be the program's."""
-    wanted = {
-        value.name
-        for found in program.plans
-        for value in map(found.tensor, range(len(found.values)))
-        if value is not None and value.external and value.name
-    }
-    held = {entry.key for file in data for entry in file.named_data}
-    if data and wanted and not wanted & held:
-        raise UsageError("the .ptd has none of the data that the program names", "Give the one exported with it.")
 
 
 def _instances(

@@ -161,7 +161,8 @@ def _load_named(
         if segment is not None:
             entry = run.loader.piece(owner, label, category, segment.file_offset, segment.bytes)
             return run.ledger.allocate(entry, method)
-    return -1
+    missing = Entry(owner, label, category, 0, sure=Sureness.BOUNDED, open=True)
+    return run.ledger.allocate(missing, method)
 
 
 def _init(run: Run, instance: Instance) -> None:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterator
 
+_MOST_TOLD = 240
 _HINT = "The file is damaged or incomplete: compare its size and checksum with the exported one, or export it again."
 
 
@@ -86,7 +87,12 @@ def malformed_as_error(name: str) -> Iterator[None]:
     try:
         yield
     except MalformedError as error:
-        raise ProgramError(f"{name} is malformed: {error}", _HINT) from error
+        raise ProgramError(f"{name} is malformed: {_short(str(error))}", _HINT) from error
+
+
+def _short(text: str) -> str:
+    """A file may claim shapes of thousands of dimensions."""
+    return text if len(text) <= _MOST_TOLD else text[:_MOST_TOLD] + " ..."
 
 
 def _program(view: memoryview, path: str | None) -> Program:

@@ -128,8 +128,10 @@ def read(blob: memoryview) -> Graph:
     values = {value.id: value for value in (_value(table, constants) for table in root.tables("xvalues"))}
     nodes = tuple(_node(table) for table in root.tables("xnodes"))
     for node in nodes:
+        # A bias may be left out, what an operator computes from and where it puts it may not.
+        needed = {*node.inputs[:2], *node.outputs}
         for value in (*node.inputs, *node.outputs):
-            if value != NONE and value not in values:
+            if value not in values and (value != NONE or value in needed):
                 raise MalformedError(f"operand {value} of {node.kind} is no value")
     return Graph(values, nodes, root.integer("num_externs"), constant_bytes is not None)
 

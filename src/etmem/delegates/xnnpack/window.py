@@ -44,8 +44,8 @@ def window(graph: Graph, node: XNode) -> Window:
     return Window(
         input_height=image[1] if len(image) == 4 else 1,
         input_width=image[2] if len(image) == 4 else 1,
-        height=get("pooling_height" if pooling else "kernel_height", 1),
-        width=get("pooling_width" if pooling else "kernel_width", 1),
+        height=max(1, get("pooling_height" if pooling else "kernel_height", 1)),
+        width=max(1, get("pooling_width" if pooling else "kernel_width", 1)),
         stride_height=max(1, get("stride_height" if pooling else "subsampling_height", 1)),
         stride_width=max(1, get("stride_width" if pooling else "subsampling_width", 1)),
         dilation_height=max(1, get("dilation_height", 1)),
