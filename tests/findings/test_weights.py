@@ -9,7 +9,7 @@ import pytest
 from etmem.analysis.findings import findings
 from etmem.analysis.findings_weights import double_weights, largest_part, original_kept, packed_twice
 from etmem.model.words import FindingCode
-from etmem.trace.tables import SegmentType
+from etmem.trace.tables import ScopeKind, SegmentType
 from tests.analysis.worlds import OPTIONS, TARGET, XNN, World
 
 KIB = 1024
@@ -107,6 +107,18 @@ def test_weights_that_are_freed_are_not_kept(told):
     with world.inference(), world.execute():
         pass
     assert original_kept(told(world)) == ()
+
+
+def test_an_init_that_never_ended_has_kept_nothing_yet(told):
+    world = World()
+    world.scope_begin(ScopeKind.METHOD_LOAD, "forward", 1)
+    world.scope_begin(ScopeKind.DELEGATE, "XnnpackBackend", 0, 0)
+    load(world, "w", [256 * KIB] * 2, base=0x1000_0000, keep=True)
+    found = told(world)
+    assert original_kept(found) == ()
+    (delegate,) = found.delegates
+    assert delegate.init_peak_bytes > 512 * KIB
+    assert (delegate.live_after_init_bytes, delegate.steady_bytes) == (0, 0)
 
 
 def two_methods(second_name: str, *, cache: bool = False) -> World:

@@ -226,6 +226,14 @@ def test_odd_traces_have_a_page(page_of, name):
     assert page.evaluate("document.documentElement.scrollWidth") <= 1280
 
 
+def test_what_is_live_when_a_process_dies_can_be_seen(page_of):
+    page = page_of(ODD["killed_in_load"]())
+    widths = page.locator("#timeline-chart .layer").evaluate_all("all => all.map(one => one.getBBox().width)")
+    assert max(widths) > 20
+    ticks = [text for text in page.locator("#timeline-chart .axes text").all_text_contents() if text.endswith("s")]
+    assert len(set(ticks)) == len(ticks) > 2
+
+
 def test_source_lines_of_an_etrecord(show):
     view = view_of(small())
     line = SourceLine("/src/model.py", 42, "forward", "y = x + <b>1</b>", "layers.0", "aten.add.Tensor")

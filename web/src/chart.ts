@@ -9,7 +9,7 @@ import { layers, totals, type Grouping, type Layer } from "./layers";
 import { momentName, phaseLabel, phaseName } from "./names";
 import { sampleAt, type State } from "./state";
 import { hideTooltip, showTooltip } from "./tooltip";
-import { bytes, niceBytes, size, time } from "./units";
+import { bytes, niceBytes, size, time, timeTicks } from "./units";
 
 type Axis = "time" | "events";
 type Scale = ScaleLinear<number, number>;
@@ -66,8 +66,8 @@ export class Chart {
     const most = Math.max(...totals(state.report).all, 1);
     // In a Python process RSS is many times what is counted, and would press it flat.
     this.options.rss = rss.length > 0 && Math.max(...rss.map((row) => row.rss_bytes)) < 4 * most;
-    this.view = this.whole();
     this.stack();
+    this.view = this.whole();
     state.onMove(() => this.move());
     state.onRedraw(() => this.draw());
     this.element.addEventListener("keydown", (event) => this.key(event));
@@ -105,9 +105,10 @@ export class Chart {
 
   private whole(): [number, number] {
     const { times_ns: times } = this.state.report.samples;
-    if (this.options.axis === "events") return [0, Math.max(times.length - 1, 1)];
-    const [first, last] = [times[0]!, times.at(-1)!];
-    return [first, last > first ? last : first + 1];
+    const [first, last] = this.options.axis === "events" ? [0, times.length - 1] : [times[0]!, times.at(-1)!];
+    // What is live at the end, as in a run that was killed, has a width to be seen by.
+    const beyond = (this.tops.at(-1) ?? 0) > 0 ? 0.03 * (last - first) : 0;
+    return [first, Math.max(last + beyond, first + 1)];
   }
 
   private at(sample: number): number {
@@ -165,12 +166,15 @@ export class Chart {
 
   private areas(): Node[] {
     const base = this.tops.map(() => 0);
-    const indices = [...base.keys()];
+    const last = base.length - 1;
+    // The last value holds to the end of the axis.
+    const indices = [...base.keys(), base.length];
+    const place = (i: number) => this.x(i < base.length ? this.at(i) : Math.max(this.whole()[1], this.at(base.length - 1)));
     return this.shown.flatMap((layer) => {
       const lower = [...base];
       layer.values.forEach((value, index) => { base[index]! += value; });
       const upper = [...base];
-      const shape = area<number>((i) => this.x(this.at(i)), (i) => this.y(lower[i]!), (i) => this.y(upper[i]!)).curve(curveStepAfter)(indices) ?? "";
+      const shape = area<number>(place, (i) => this.y(lower[Math.min(i, last)]!), (i) => this.y(upper[Math.min(i, last)]!)).curve(curveStepAfter)(indices) ?? "";
       const part = s("path", { d: shape, fill: layer.color, class: "layer", "data-layer": layer.name });
       return layer.file ? [part, s("path", { d: shape, fill: `url(#${this.id}-hatch)` })] : [part];
     });
@@ -214,10 +218,9 @@ export class Chart {
       const y = this.y(tick);
       put(group, s("line", { x1: MARGIN.left, x2: this.width - MARGIN.right, y1: y, y2: y, class: "grid" }), s("text", { x: MARGIN.left - 8, y: y + 4, "text-anchor": "end" }, size(tick)));
     }
-    for (const tick of this.x.ticks(Math.max(2, Math.floor(this.width / 130)))) {
-      const text = this.options.axis === "time" ? time(tick) : String(tick);
-      put(group, s("text", { x: this.x(tick), y: HEIGHT - 10, "text-anchor": "middle" }, text));
-    }
+    const ticks = this.x.ticks(Math.max(2, Math.floor(this.width / 130)));
+    const texts = this.options.axis === "time" ? timeTicks(ticks) : ticks.map(String);
+    ticks.forEach((tick, index) => put(group, s("text", { x: this.x(tick), y: HEIGHT - 10, "text-anchor": "middle" }, texts[index]!)));
     return group;
   }
 

@@ -54,6 +54,15 @@ export function time(ns: number): string {
   return Math.abs(ms) >= 1 ? `${ms.toFixed(1)} ms` : `${(ns / 1e3).toFixed(0)} us`;
 }
 
+/** Ticks of one axis: one unit, and as many decimals as tell them apart. */
+export function timeTicks(ticks: number[]): string[] {
+  const most = Math.max(...ticks.map(Math.abs), 0);
+  const [unit, name] = most >= 1e9 ? [1e9, "s"] : most >= 1e6 ? [1e6, "ms"] : [1e3, "us"];
+  const step = ticks.length > 1 ? Math.abs(ticks[1]! - ticks[0]!) / unit : 1;
+  const decimals = step > 0 ? Math.min(Math.max(Math.ceil(-Math.log10(step) - 1e-9), 0), 6) : 0;
+  return ticks.map((tick) => `${(tick / unit).toFixed(decimals)} ${name}`);
+}
+
 export function percent(part: number, whole: number): string {
   if (whole === 0) return "-";
   const value = (100 * part) / whole;

@@ -44,9 +44,10 @@ def _delegate(account: Account, index: int, instance: Instance, inits: Sequence[
         blob_released=_released(account, [row for _, row in blobs], init),
         named_data_bytes=sum(segment.bytes for segment, _ in account.segments.of(instance, SegmentType.NAMED)),
         init_peak_bytes=own.peak(begin, end)[1],
-        live_after_init_bytes=own.at(end),
+        # Of an init that the process did not survive nothing came after.
+        live_after_init_bytes=own.at(end) if init.end_stamp is not None else 0,
         first_execute_growth_bytes=growth,
-        steady_bytes=own.at(_steady_stamp(account)),
+        steady_bytes=own.at(_steady_stamp(account)) if init.end_stamp is not None else 0,
         execute_allocations=_execute_allocations(account, instance, executes),
         shared_with=tuple(account.instances[partner].label for partner in sorted(partners)),
     )

@@ -19,7 +19,7 @@ from etmem.analysis.findings_common import (
 from etmem.delegates import Description
 from etmem.model.summary import Finding
 from etmem.model.words import Category, Certainty, FindingCode, delegate
-from etmem.trace.tables import SegmentType
+from etmem.trace.tables import DelegateStage, SegmentType
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -138,8 +138,10 @@ def _packed_twice(context: Context, backend: str, sizes: Counter[int], holders: 
 
 
 def original_kept(context: Context) -> tuple[Finding, ...]:
-    """Originals that are still there when all is loaded and run."""
+    """Originals that are still there when all is loaded and run; not those of an init that never ended."""
     rows = live_rows(context, settled_stamp(context), Category.ORIGINAL_WEIGHTS)
+    ended = np.array([key.instance is None or _is_initialised(context, key.instance) for key in context.keys], np.bool_)
+    rows = rows[ended[context.ledger.code[rows]]]
     owners = np.array([key.owner for key in context.keys])[context.ledger.code[rows]]
     found = []
     for owner in dict.fromkeys(owners.tolist()):
@@ -148,6 +150,11 @@ def original_kept(context: Context) -> tuple[Finding, ...]:
         if worth_a_remark(context, count):
             found.append(_original_kept(context, owner, count, private))
     return tuple(found)
+
+
+def _is_initialised(context: Context, instance: Instance) -> bool:
+    inits = context.scopes_of(instance, DelegateStage.INIT)
+    return bool(inits) and inits[-1].end_stamp is not None
 
 
 def _original_kept(context: Context, owner: str, count: int, private: int) -> Finding:
