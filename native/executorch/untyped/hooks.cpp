@@ -10,7 +10,7 @@
 #define ET_LOG_ENABLED 0 /* probing for the number of planned buffers asks for one too many */
 #include <executorch/runtime/core/hierarchical_allocator.h>
 
-#include "in_front.hpp"
+#include "etmem/in_front.hpp"
 
 #ifndef ETMEM_BUILD_ID
 #error "ETMEM_BUILD_ID: the build id of the library that these hooks are for"
@@ -91,7 +91,7 @@ Programs programs;
 Returned program_load(et::DataLoader* loader, uint32_t verification) {
   static const auto call = original<Returned (*)(et::DataLoader*, uint32_t)>(kProgramLoad);
   if (api() == nullptr || loader == nullptr) return call(loader, verification);
-  const uint32_t id = api_slot()->next_program();
+  const uint32_t id = etmem_get_api()->next_program();
   static Pool<TracedDataLoader> loaders;  // never released: the Program keeps it
   et::DataLoader* traced = loaders.make(loader, id);
   if (traced == nullptr) traced = loader;
@@ -126,7 +126,7 @@ class Loading {
   Loading(uint32_t program, const char* name, const MemoryManager* given, et::EventTracer* tracer)
       : method(TracedMethod::make(tracer, program, name_id(name))), outer_(t_loading) {
     t_loading = method;
-    void* place = api_slot()->allocate(sizeof(MemoryManager));
+    void* place = etmem_get_api()->allocate(sizeof(MemoryManager));
     if (place == nullptr) return;
     memory = new (place) MemoryManager{traced_allocator(given->method_allocator, kMethodAllocator),
                                        given->planned_memory, traced_allocator(given->temp_allocator, kTempAllocator)};

@@ -52,7 +52,8 @@ extern "C" {
 /** Names a string, a scope, a heap or a segment; 0 is none. Never reused in a process. */
 typedef uint32_t etmem_id;
 
-/** Kinds of scopes; the names are those of native/agent/trace_format.h. Clients of this header open ETMEM_TAG. */
+/** Kinds of scopes; the names are those of native/include/etmem/trace_format.h. Clients of this header open ETMEM_TAG.
+ */
 enum etmem_scope_kind {
   ETMEM_PROGRAM_LOAD = 1,
   ETMEM_METHOD_LOAD = 2,

@@ -2,7 +2,7 @@
  *
  * Header-only over the ExecuTorch that the including file is compiled against. They never call malloc and change
  * nothing that the wrapped object returns. The hooks library (native/executorch) puts them into an unmodified
- * process; a runner of your own may use them directly.
+ * process; etmem/module.hpp puts them into an application of your own; a runner may use them one by one.
  */
 #ifndef ETMEM_EXECUTORCH_HPP_
 #define ETMEM_EXECUTORCH_HPP_
@@ -11,6 +11,10 @@
 #include <executorch/runtime/backend/interface.h>
 #endif
 #include <executorch/runtime/core/data_loader.h>
+#if __has_include(<executorch/runtime/core/device_allocator.h>)
+#include <executorch/runtime/core/device_allocator.h>
+#define ETMEM_DEVICE_ALLOCATOR 1
+#endif
 #include <executorch/runtime/core/event_tracer.h>
 #include <executorch/runtime/core/exec_aten/util/scalar_type_util.h>
 #include <executorch/runtime/core/memory_allocator.h>
@@ -27,17 +31,8 @@ namespace etmem {
 
 namespace et = ::executorch::runtime;
 
-/* The function table of the profiler, one pointer for each client module. */
-inline const etmem_api*& api_slot() {
-  static const etmem_api* table = nullptr;
-  return table;
-}
-
-/* nullptr while there is no profiler or it does not record. */
-inline const etmem_api* api() {
-  const etmem_api* table = api_slot();
-  return table != nullptr && table->recording() ? table : nullptr;
-}
+/* The table of the profiler while it records, or nullptr. */
+inline const etmem_api* api() { return etmem_active_(); }
 
 inline etmem_id name_id(const char* text) {
   const etmem_api* table = api();
@@ -104,7 +99,7 @@ class Pool {
         free_ = free_->next;
       }
     }
-    const etmem_api* table = api_slot();
+    const etmem_api* table = etmem_get_api();
     if (place == nullptr && table != nullptr) place = table->allocate(sizeof(Slot));
     return place == nullptr ? nullptr : new (place) T(static_cast<Args&&>(args)...);
   }
@@ -255,11 +250,12 @@ class TracedNamedDataMap final : public et::NamedDataMap {
 class TracedMemoryAllocator final : public et::MemoryAllocator {
  public:
   TracedMemoryAllocator(et::MemoryAllocator* inner, const char* role)
-      : et::MemoryAllocator(0, nullptr), inner_(inner), heap_(register_heap(role)) {}
+      : et::MemoryAllocator(0, nullptr), inner_(inner), role_(role) {}
 
   void* allocate(size_t size, size_t alignment = kDefaultAlignment) override {
     void* block = inner_->allocate(size, alignment);
     if (const etmem_api* table = block != nullptr ? api() : nullptr) {
+      if (heap_ == 0) heap_ = table->heap_register(name_id(role_), name_id("executorch"), name_id(role_));
       table->heap_alloc(heap_, block, size);
       lent_ = true;
     }
@@ -267,9 +263,16 @@ class TracedMemoryAllocator final : public et::MemoryAllocator {
   }
   uint8_t* base_address() const override { return inner_->base_address(); }
   uint32_t size() const override { return inner_->size(); }
-  /* Virtual from 1.5 on; hiding them before that is harmless. */
+  /* Virtual from 1.5 on; hiding them before that is harmless, and `override` would not compile there. */
+#if defined(__clang__)
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Winconsistent-missing-override"
+#endif
   size_t used_size() const { return used_of(inner_, 0); }
   size_t free_size() const { return free_of(inner_, 0); }
+#if defined(__clang__)
+#pragma clang diagnostic pop
+#endif
   void reset() override {
     /* After every instruction, most of which asked for nothing. */
     if (const etmem_api* table = lent_ ? api() : nullptr) table->heap_reset(heap_);
@@ -280,11 +283,6 @@ class TracedMemoryAllocator final : public et::MemoryAllocator {
   et::MemoryAllocator* inner() const { return inner_; }
 
  private:
-  static etmem_id register_heap(const char* role) {
-    const etmem_api* table = api();
-    if (table == nullptr) return 0;
-    return table->heap_register(name_id(role), name_id("executorch"), name_id(role));
-  }
   template <typename A>
   static auto used_of(const A* a, int) -> decltype(a->used_size()) {
     return a->used_size();
@@ -302,9 +300,41 @@ class TracedMemoryAllocator final : public et::MemoryAllocator {
     return 0;
   }
   et::MemoryAllocator* inner_;
-  etmem_id heap_;
+  const char* role_;
+  etmem_id heap_ = 0;  // registered when it first lends: it may be older than the recording
   bool lent_ = false;
 };
+
+#ifdef ETMEM_DEVICE_ALLOCATOR
+/* What a device's allocator hands out, as a heap whose memory is not the host's. */
+class TracedDeviceAllocator final : public et::DeviceAllocator {
+ public:
+  explicit TracedDeviceAllocator(et::DeviceAllocator* inner) : inner_(inner) {}
+
+  et::Result<void*> allocate(size_t bytes, et::etensor::DeviceIndex index, size_t alignment) override {
+    auto block = inner_->allocate(bytes, index, alignment);
+    if (block.ok()) etmem_heap_alloc(&heap_, block.get(), bytes);
+    return block;
+  }
+  void deallocate(void* block, et::etensor::DeviceIndex index) override {
+    etmem_heap_free(&heap_, block);
+    inner_->deallocate(block, index);
+  }
+  et::Error copy_host_to_device(void* to, const void* from, size_t bytes, et::etensor::DeviceIndex index) override {
+    return inner_->copy_host_to_device(to, from, bytes, index);
+  }
+  et::Error copy_device_to_host(void* to, const void* from, size_t bytes, et::etensor::DeviceIndex index) override {
+    return inner_->copy_device_to_host(to, from, bytes, index);
+  }
+  et::etensor::DeviceType device_type() const override { return inner_->device_type(); }
+
+  et::DeviceAllocator* inner() const { return inner_; }
+
+ private:
+  et::DeviceAllocator* inner_;
+  etmem_heap heap_ = ETMEM_DEVICE_HEAP(ETMEM_GPU_MEMORY, "device_allocator", "executorch", "planned_memory");
+};
+#endif
 
 /* Opens a scope for each instruction and forwards everything to the application's tracer, if it has one. */
 class TracedEventTracer : public et::EventTracer {
@@ -414,7 +444,7 @@ class TracedEventTracer : public et::EventTracer {
     if (depth_ == 0) return;
     --depth_;
     if (depth_ >= kDepth || scopes_[depth_] == 0) return;
-    if (const etmem_api* table = api_slot()) table->scope_end(scopes_[depth_], 0);
+    if (const etmem_api* table = etmem_get_api()) table->scope_end(scopes_[depth_], 0);
   }
 
   /* How much of its bound a dynamic tensor uses, as a claim without an owner: it changes no attribution. */

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from etmem.analysis.lookup import I64, containing
 from etmem.analysis.threads import Threads
 from etmem.trace.arenas import Arena, arenas
-from etmem.trace.tables import NEVER, U32, U64, BlockKind, Blocks, EventKind, Events, MemoryKind, Trace
+from etmem.trace.tables import NEVER, U32, U64, Blocks, EventKind, Events, MemoryKind, Trace
 
 
 @dataclass(frozen=True)
@@ -63,32 +63,6 @@ def _extents(arena: Arena) -> Columns:
     heap = np.full(len(allocs), arena.heap, np.uint32)
     end = np.minimum(_next_at_address(arena)[allocs], _next_reset(arena, begin))
     return [begin, end, address, arena.size[allocs], heap, arena.scope[allocs], arena.thread[allocs]]
-
-
-def with_reported(blocks: Blocks, extents: Extents) -> Blocks:
-    """The blocks and, as blocks of their own, the extents that lie in none: memory that only its heap knows."""
-    lost = np.flatnonzero((containing(blocks, extents.address, extents.begin) < 0) & (extents.bytes > 0))
-    if not len(lost):
-        return blocks
-    begin = np.concatenate([blocks.begin, extents.begin[lost]])
-    order = np.argsort(begin, kind="stable")
-
-    def column(old: npt.NDArray[Any], new: npt.NDArray[Any] | int) -> npt.NDArray[Any]:
-        added = np.broadcast_to(np.asarray(new, old.dtype), len(lost))
-        whole: npt.NDArray[Any] = np.concatenate([old, added])[order]
-        return whole
-
-    return Blocks(
-        begin=begin[order],
-        end=column(blocks.end, extents.end[lost]),
-        address=column(blocks.address, extents.address[lost]),
-        bytes=column(blocks.bytes, extents.bytes[lost]),
-        kind=column(blocks.kind, BlockKind.HEAP),
-        scope=column(blocks.scope, extents.scope[lost]),
-        stack=column(blocks.stack, 0),
-        thread=column(blocks.thread, extents.thread[lost]),
-        file=column(blocks.file, -1),
-    )
 
 
 def blocks_of(extents: Extents, blocks: Blocks) -> I64:

@@ -45,7 +45,7 @@ def issues(account: Account) -> tuple[Issue, ...]:
     """
     checks = (
         *(_noted, _recording, _process, _phases, _hooks, _threads, _descriptions, _dry),
-        *(_allocator, _snapshots, _high_water, _memlock, misuse),
+        *(_allocator, _snapshots, _high_water, _memlock, _malloc, misuse),
     )
     found = list(account.options.issues)
     known = {issue.code for issue in found}
@@ -240,6 +240,18 @@ def _snapshots(account: Account) -> Iterator[Issue]:
         severity, hint = _HINTS[IssueCode.RESIDENCY_UNAVAILABLE]
         yield Issue(
             IssueCode.RESIDENCY_UNAVAILABLE, severity, "resident pages could not be read: there is no balance", hint
+        )
+
+
+def _malloc(account: Account) -> Iterator[Issue]:
+    """A recorder without malloc hooks, on a device."""
+    if account.trace.note("blocks") == "reported":
+        missing = ", ".join(sorted({instance.backend for instance in account.instances}))
+        yield Issue(
+            IssueCode.MALLOC_NOT_FOLLOWED,
+            Severity.ERROR if missing else Severity.WARNING,
+            f"malloc was not followed: what {missing or 'kernels'} took from it is missing",
+            "link malloc with --wrap too, or report that memory with etmem/etmem.h",
         )
 
 

@@ -27,6 +27,7 @@ from etmem.analysis import (
     peaks,
     phases,
     planned_tensors,
+    reported,
     scopes,
 )
 from etmem.analysis import segments as segments_
@@ -85,7 +86,7 @@ def account(
     del everything
     events = pick(trace.events, _telling_stamps(trace, seen, threads))
     extents, device = heaps.split(heaps.extents(trace, events, threads), trace)
-    blocks = heaps.with_reported(seen, extents)
+    blocks = reported.with_reported(trace, seen, extents)
     who = threads.attribute(blocks.scope, blocks.thread, blocks.begin)
     segments = segments_.resolve(trace, blocks, table)
     symbolizer = Symbolizer(modules.code_map(trace))

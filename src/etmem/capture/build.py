@@ -201,7 +201,7 @@ def _hooks_recipe(native: Path, found: ExecuTorch, library: Path) -> Recipe:
     return Recipe(
         name="etmem-hooks.so",
         folder=native / "executorch" / ("" if found.typed else "untyped"),
-        includes=(native / "include", native / "executorch"),
+        includes=(native / "include",),
         flags=(
             "-fPIC",
             "-shared",

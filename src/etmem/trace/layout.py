@@ -1,4 +1,4 @@
-"""The records of ``native/agent/trace_format.h`` as NumPy dtypes and structs, and nothing more."""
+"""The records of ``native/include/etmem/trace_format.h`` as NumPy dtypes and structs, and nothing more."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A trace in memory: columns for events, small frozen rows for everything else.
 
-The names are those of ``native/agent/trace_format.h``. Stamps order everything over all threads.
+The names are those of ``native/include/etmem/trace_format.h``. Stamps order everything over all threads.
 """
 
 from __future__ import annotations

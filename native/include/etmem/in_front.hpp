@@ -2,12 +2,15 @@
 #pragma once
 
 #include "etmem/executorch.hpp"
-#include "traced_method.hpp"
+#include "etmem/traced_method.hpp"
 
 namespace etmem {
 
-inline void* (*find_original)(void* runtime, const char* symbol);
-inline void* this_runtime;
+#ifndef ETMEM_FIND_ORIGINAL
+#define ETMEM_FIND_ORIGINAL nullptr  // the agent tells its hooks libraries later
+#endif
+inline void* (*find_original)(void* runtime, const char* symbol) = ETMEM_FIND_ORIGINAL;
+inline void* this_runtime = nullptr;
 
 /* The runtime's own definition, looked up once. Member functions are called as free functions with `this` first,
  * which is how the Itanium ABI passes it. */
@@ -22,7 +25,7 @@ constexpr void* address_of(Function* function) {
 }
 
 inline void bind_hooks(const etmem_api* table, void* runtime, void* (*original_of)(void*, const char*)) {
-  api_slot() = table;
+  etmem_set_api(table);
   this_runtime = runtime;
   find_original = original_of;
 }
@@ -73,7 +76,7 @@ inline et::MemoryAllocator* traced_allocator(et::MemoryAllocator* inner, const c
       if (e->allocator.inner() == inner && e->role == role) return &e->allocator;
     }
   }
-  void* place = api_slot()->allocate(sizeof(Entry));
+  void* place = etmem_get_api()->allocate(sizeof(Entry));
   if (place == nullptr) return inner;
   Entry* fresh = new (place) Entry{TracedMemoryAllocator(inner, role), role, nullptr};
   LockGuard guard(lock);

@@ -23,7 +23,7 @@ class TracedMethod final : public TracedEventTracer {
       : TracedEventTracer(application), program_(program), name_(name) {}
 
   static TracedMethod* make(et::EventTracer* application, uint32_t program, etmem_id name) {
-    void* place = api_slot()->allocate(sizeof(TracedMethod));
+    void* place = etmem_get_api()->allocate(sizeof(TracedMethod));
     if (place == nullptr) return nullptr;
     TracedMethod* method = new (place) TracedMethod(application, program, name);
     LockGuard guard(lock());

@@ -4,16 +4,20 @@
 #include <cstdlib>
 
 #include "etmem/executorch.hpp"
-#include "traced_method.hpp"
+#include "etmem/traced_method.hpp"
 
 namespace etmem {
+
+#ifndef ETMEM_MAX_INSTANCES
+#define ETMEM_MAX_INSTANCES 8192  // of live delegates; a device with little memory sets less
+#endif
 
 /* The instance number of each live delegate handle. */
 class Instances {
  public:
   void add(const void* handle, uint32_t instance) {
     LockGuard guard(lock_);
-    if (entries_ == nullptr) entries_ = static_cast<Entry*>(api_slot()->allocate(sizeof(Entry) * kEntries));
+    if (entries_ == nullptr) entries_ = static_cast<Entry*>(etmem_get_api()->allocate(sizeof(Entry) * kEntries));
     if (entries_ == nullptr) return;
     for (uint32_t n = 0, at = slot(handle); n < kEntries; ++n, at = (at + 1) % kEntries) {
       if (entries_[at].handle != nullptr && entries_[at].handle != kGone && entries_[at].handle != handle) continue;
@@ -33,7 +37,7 @@ class Instances {
   }
 
  private:
-  static constexpr uint32_t kEntries = 8192;
+  static constexpr uint32_t kEntries = ETMEM_MAX_INSTANCES;
   static inline const char gone_ = 0;
   static constexpr const void* kGone = &gone_;
   struct Entry {
@@ -65,7 +69,7 @@ class TracedBackend final : public et::BackendInterface {
     for (TracedBackend* b = first; b != nullptr; b = b->next_) {
       if (b->inner_ == inner) return b;
     }
-    void* place = api_slot()->allocate(sizeof(TracedBackend));
+    void* place = etmem_get_api()->allocate(sizeof(TracedBackend));
     if (place == nullptr) return inner;
     TracedBackend* fresh = new (place) TracedBackend(inner, id);
     fresh->next_ = first;
@@ -153,7 +157,7 @@ class TracedBackend final : public et::BackendInterface {
     for (Entry* e = first; e != nullptr; e = e->next) {
       if (e->map.inner() == inner && e->map.program() == program) return &e->map;
     }
-    void* place = api_slot()->allocate(sizeof(Entry));
+    void* place = etmem_get_api()->allocate(sizeof(Entry));
     if (place == nullptr) return inner;
     Entry* fresh = new (place) Entry{TracedNamedDataMap(inner, program), first};
     first = fresh;

@@ -1,0 +1,474 @@
+/* A recorder for where the agent cannot be: no file system, no threads, no libc, no malloc hook. It needs a buffer of
+ * the caller's, 16 KiB are enough, and writes the same records as the agent; `etmem report` reads what comes out.
+ *
+ * Include it in one source file and hand its table to the client headers of each module:
+ *
+ * @code
+ *   alignas(16) static unsigned char memory[16 * 1024];
+ *   static etmem::Recorder recorder;
+ *
+ *   etmem::RecorderOptions options;
+ *   options.flush = [](void*, uint64_t offset, const void* data, size_t bytes) { return uart_send(offset, data, bytes);
+ * }; if (recorder.start(memory, sizeof memory, options)) etmem_set_api(recorder.api()); run_the_model();
+ *   recorder.stop();   // without flush: recorder.data(), recorder.bytes() are the trace
+ * @endcode
+ *
+ * One call at a time is followed: one that meets another (an interrupt, a second thread) is dropped and counted. All
+ * that is reported belongs to one thread. Where a malloc of one's own can call alloc() and free(), its blocks are seen
+ * like the agent's; elsewhere the blocks are what ExecuTorch's allocators, loaders and claims report.
+ */
+#ifndef ETMEM_RECORDER_HPP_
+#define ETMEM_RECORDER_HPP_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cstring>
+
+#include "etmem/etmem.h"
+#include "etmem/trace_format.h"
+
+#ifndef ETMEM_RECORDER_CHUNK
+#define ETMEM_RECORDER_CHUNK 1024  // bytes of one chunk; a multiple of 32
+#endif
+#ifndef ETMEM_RECORDER_STRINGS
+#define ETMEM_RECORDER_STRINGS 128  // remembered; others are written again each time
+#endif
+
+namespace etmem {
+
+struct RecorderOptions {
+  /* Takes a finished piece of the trace, which belongs at `offset` of it. Pieces come in order, but for the header,
+   * which comes first and once more at the end, at offset 0. False: nothing more is recorded. Null: the buffer is the
+   * trace. */
+  bool (*flush)(void* context, uint64_t offset, const void* data, size_t bytes) = nullptr;
+  void* context = nullptr;
+  uint64_t (*now_ns)() = nullptr;  // any clock that does not go back; null: no times, only an order
+  uint32_t page_bytes = 4096;
+  bool follows_malloc = false;  // alloc() and free() are called for every block
+  const char* arch = "";        // at most 15 characters
+  size_t own_bytes = 2048;      // of the buffer, for what the decorators keep
+};
+
+class Recorder {
+ public:
+  /* False when the buffer is too small, or one records already. The buffer must live until stop(). */
+  bool start(void* buffer, size_t bytes, const RecorderOptions& options = RecorderOptions());
+  /* Writes what is left and ends the trace. */
+  void stop();
+
+  const etmem_api* api() const { return &table(); }
+  const void* data() const { return header_; }
+  /* Of the trace in the buffer, where there is no flush. */
+  size_t bytes() const { return sizeof(format::Header) + kHeaderGap + static_cast<size_t>(chunks_) * kChunk; }
+  uint64_t dropped() const { return header_ == nullptr ? 0 : header_->dropped_events; }
+
+  /* Blocks of a malloc that can tell; free() before the block can be handed out again. */
+  void alloc(const void* address, size_t bytes) {
+    if (Turn turn(*this); turn && address != nullptr) event(format::kAlloc, address, bytes, 0);
+  }
+  void free(const void* address) {
+    if (Turn turn(*this); turn && address != nullptr) event(format::kFree, address, 0, 0);
+  }
+
+ private:
+  static constexpr size_t kChunk = ETMEM_RECORDER_CHUNK;
+  static constexpr size_t kHeaderGap = 128 - sizeof(format::Header);
+  static constexpr uint32_t kThread = 1;
+  static constexpr uint32_t kDepth = 32;
+  static constexpr size_t kMaxText = kChunk / 2;
+  static_assert(kChunk % 32 == 0 && kChunk >= 512 && sizeof(format::Header) <= 128, "see trace_format.h");
+
+  struct Known {
+    uint64_t hash;
+    uint32_t id;
+  };
+  struct Opened {
+    const void* key;
+    uint32_t id;
+  };
+
+  /* One call at a time, without waiting: whoever waits in an interrupt waits for ever. */
+  class Turn {
+   public:
+    explicit Turn(Recorder& recorder)
+        : recorder_(recorder), got_(!__atomic_test_and_set(&recorder.busy_, __ATOMIC_ACQUIRE)) {
+      if (!got_ && recorder.running_) __atomic_add_fetch(&recorder.header_->dropped_events, 1, __ATOMIC_RELAXED);
+    }
+    ~Turn() {
+      if (got_) __atomic_clear(&recorder_.busy_, __ATOMIC_RELEASE);
+    }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+    explicit operator bool() const { return got_ && recorder_.running_; }
+
+   private:
+    Recorder& recorder_;
+    const bool got_;
+  };
+
+  static Recorder*& current() {
+    static Recorder* recorder = nullptr;
+    return recorder;
+  }
+  static const etmem_api& table();
+
+  uint64_t now() const { return options_.now_ns != nullptr ? options_.now_ns() : stamp_ + 1; }
+  void drop() { ++header_->dropped_events; }
+
+  unsigned char* fresh_chunk(format::ChunkKind kind);
+  void begin_chunk(unsigned char* chunk, format::ChunkKind kind);
+  bool flush_chunk(unsigned char* chunk);
+  unsigned char* room(unsigned char*& chunk, size_t& used, format::ChunkKind kind, size_t bytes);
+  void event(format::EventKind kind, const void* address, uint64_t bytes, uint32_t stack);
+  bool meta(format::MetaType type, const void* fixed, size_t fixed_bytes, const void* tail = nullptr,
+            size_t tail_bytes = 0);
+  template <typename T>
+  bool meta(format::MetaType type, const T& fixed) {
+    return meta(type, &fixed, sizeof fixed);
+  }
+  uint32_t string(const char* text, size_t length);
+  void misuse(format::MisuseKind kind, uint32_t name, uint32_t scope = 0) {
+    if (misuses_++ < format::kMisuses) meta(format::kMetaMisuse, format::MetaMisuse{kind, name, scope, kThread});
+  }
+  bool is_range(const void* address, uint64_t bytes, uint32_t what) {
+    const uint64_t start = reinterpret_cast<uintptr_t>(address);
+    if (bytes < uint64_t{1} << 48 && start + bytes >= start) return true;
+    misuse(format::kMisuseRange, what);
+    return false;
+  }
+  uint32_t scope() const { return depth_ == 0 ? 0 : scopes_[depth_ - 1]; }
+
+  // The functions of the table.
+  static int recording() { return current() != nullptr && current()->running_; }
+  static etmem_id intern(const char* text, size_t length) {
+    Recorder* self = current();
+    if (self == nullptr || text == nullptr || length == 0) return 0;
+    Turn turn(*self);
+    return turn ? self->string(text, length) : 0;
+  }
+  static etmem_id scope_begin(uint32_t kind, etmem_id name, int64_t a, int64_t b, uint32_t flags);
+  static void scope_end(etmem_id scope, int failed);
+  static void claim(const void* address, size_t bytes, etmem_id owner, etmem_id category, etmem_id name) {
+    Turn turn(*current());
+    if (!turn || !current()->is_range(address, bytes, name)) return;
+    current()->meta(format::kMetaClaim, format::MetaClaim{reinterpret_cast<uintptr_t>(address), bytes, owner, category,
+                                                          name, current()->scope()});
+  }
+  static etmem_id heap_register(etmem_id name, etmem_id owner, etmem_id category) {
+    return heap_open(nullptr, format::kHostMemory, name, owner, category);
+  }
+  static etmem_id heap_open(const void* key, uint32_t kind, etmem_id name, etmem_id owner, etmem_id category) {
+    Turn turn(*current());
+    if (!turn) return 0;
+    if (kind > format::kOtherDevice) kind = format::kOtherDevice;
+    const uint32_t id = ++current()->heaps_;
+    (void)key;  // the client keeps the id
+    const format::MetaHeap record = {id, name, owner, category, current()->scope(), kind};
+    return current()->meta(format::kMetaHeap, record) ? id : 0;
+  }
+  static void heap_alloc(etmem_id heap, const void* address, size_t bytes) {
+    Turn turn(*current());
+    if (heap == 0 || !turn || !current()->is_range(address, bytes, 0)) return;
+    current()->event(format::kHeapAlloc, address, bytes, heap);
+  }
+  static void heap_free(etmem_id heap, const void* address) {
+    Turn turn(*current());
+    if (heap != 0 && turn) current()->event(format::kHeapFree, address, 0, heap);
+  }
+  static void heap_reset(etmem_id heap) {
+    Turn turn(*current());
+    if (heap != 0 && turn) current()->event(format::kHeapReset, nullptr, 0, heap);
+  }
+  static etmem_id segment(const etmem_segment* s) {
+    Turn turn(*current());
+    if (!turn) return 0;
+    const uint32_t id = ++current()->segments_;
+    const format::MetaSegment record = {reinterpret_cast<uintptr_t>(s->address),
+                                        s->bytes,
+                                        s->offset,
+                                        id,
+                                        s->type,
+                                        s->index,
+                                        s->name,
+                                        current()->scope(),
+                                        s->program};
+    return current()->meta(format::kMetaSegment, record) ? id : 0;
+  }
+  static void segment_free(etmem_id id) {
+    Turn turn(*current());
+    if (id != 0 && turn) current()->meta(format::kMetaSegmentFree, format::MetaSegmentFree{id, current()->scope()});
+  }
+  static void note(etmem_id key, etmem_id value) {
+    Turn turn(*current());
+    if (turn) current()->meta(format::kMetaNote, format::MetaNote{key, value});
+  }
+  static void counter(etmem_id name, uint32_t unit, int64_t value) {
+    Turn turn(*current());
+    if (!turn) return;
+    if (unit > format::kUnitBytes) unit = format::kUnitNumber;
+    const format::MetaCounter record = {name, unit, current()->scope(), 0, value, current()->now()};
+    current()->meta(format::kMetaCounter, record);
+  }
+  static void label(const void* address, size_t bytes, etmem_id name) {
+    Turn turn(*current());
+    if (!turn || !current()->is_range(address, bytes, name)) return;
+    current()->meta(format::kMetaLabel,
+                    format::MetaLabel{reinterpret_cast<uintptr_t>(address), bytes, name, current()->scope()});
+  }
+  static void snapshot(etmem_id, etmem_id) {}  // there is no RSS
+  static void expect_inferences(uint64_t) {}
+  static uint64_t remaining_inferences() { return 0; }
+  static void* allocate(size_t bytes);
+  static uint32_t next_program() { return ++current()->programs_; }
+  static int take_runtime() { return 1; }
+
+  RecorderOptions options_;
+  format::Header* header_ = nullptr;
+  Known* strings_ = nullptr;
+  unsigned char* next_ = nullptr;  // the rest of the buffer
+  unsigned char* end_ = nullptr;
+  unsigned char* own_ = nullptr;  // what the decorators keep, from here to end_
+  unsigned char* own_end_ = nullptr;
+  unsigned char* events_ = nullptr;
+  unsigned char* meta_ = nullptr;
+  size_t events_used_ = 0, meta_used_ = 0;
+  uint64_t stamp_ = 0;
+  uint32_t chunks_ = 0, string_ids_ = 0, scope_ids_ = 0, heaps_ = 0, segments_ = 0, programs_ = 0, misuses_ = 0;
+  uint32_t scopes_[kDepth] = {};
+  uint32_t depth_ = 0;
+  bool running_ = false;
+  bool broken_ = false;  // flush failed: what comes after is dropped, and counted
+  bool busy_ = false;
+};
+
+inline const etmem_api& Recorder::table() {
+  static const etmem_api functions = {1,
+                                      sizeof(etmem_api),
+                                      recording,
+                                      intern,
+                                      scope_begin,
+                                      scope_end,
+                                      claim,
+                                      heap_register,
+                                      heap_alloc,
+                                      heap_free,
+                                      heap_reset,
+                                      segment,
+                                      segment_free,
+                                      note,
+                                      snapshot,
+                                      expect_inferences,
+                                      remaining_inferences,
+                                      allocate,
+                                      next_program,
+                                      heap_open,
+                                      counter,
+                                      label,
+                                      take_runtime};
+  return functions;
+}
+
+inline bool Recorder::start(void* buffer, size_t bytes, const RecorderOptions& options) {
+  const size_t strings = sizeof(Known) * ETMEM_RECORDER_STRINGS;
+  const size_t fixed = 128 + strings + options.own_bytes;
+  if (current() != nullptr || buffer == nullptr || reinterpret_cast<uintptr_t>(buffer) % 16 != 0) return false;
+  if (bytes < fixed + 2 * kChunk) return false;
+  *this = Recorder();
+  options_ = options;
+  std::memset(buffer, 0, bytes);
+  unsigned char* start = static_cast<unsigned char*>(buffer);
+  end_ = start + bytes;
+  own_ = end_ - options.own_bytes;
+  own_end_ = end_;
+  strings_ = reinterpret_cast<Known*>(own_ - strings);
+  end_ = reinterpret_cast<unsigned char*>(strings_);
+  next_ = start + 128;
+  header_ = reinterpret_cast<format::Header*>(start);
+  *header_ = {};
+  std::memcpy(header_->magic, format::kMagic, sizeof format::kMagic);
+  header_->version = format::kVersion;
+  header_->header_bytes = 128;
+  header_->chunk_bytes = kChunk;
+  header_->event_bytes = sizeof(format::Event);
+  header_->byte_order = 0x01020304;
+  header_->pointer_bytes = sizeof(void*);
+  header_->page_bytes = options.page_bytes;
+  header_->pid = kThread;
+  std::strncpy(header_->arch, options.arch, sizeof header_->arch - 1);
+  header_->start_monotonic_ns = options.now_ns != nullptr ? options.now_ns() : 0;
+  current() = this;
+  running_ = options_.flush == nullptr || options_.flush(options_.context, 0, header_, 128);
+  if (!running_) {
+    current() = nullptr;
+    return false;
+  }
+  meta(format::kMetaThread, format::MetaThread{kThread, 0, 0, 1, 0, 0, now()});
+  if (!options.follows_malloc) meta(format::kMetaNote, format::MetaNote{string("blocks", 6), string("reported", 8)});
+  return true;
+}
+
+inline void Recorder::stop() {
+  if (current() != this) return;
+  while (__atomic_test_and_set(&busy_, __ATOMIC_ACQUIRE)) {}  // ends with the call that interrupted nothing
+  header_->status = format::kClosed | (broken_ ? static_cast<uint32_t>(format::kStopped) : 0u);
+  if (options_.flush != nullptr && !broken_) {
+    if (events_ != nullptr) flush_chunk(events_);
+    if (meta_ != nullptr) flush_chunk(meta_);
+  }
+  running_ = false;
+  header_->chunks = chunks_;
+  header_->stamps = stamp_;
+  if (options_.flush != nullptr) options_.flush(options_.context, 0, header_, 128);
+  current() = nullptr;
+  __atomic_clear(&busy_, __ATOMIC_RELEASE);
+}
+
+/* With flush a chunk has its place in the trace when it is finished, without when it is begun. */
+inline unsigned char* Recorder::fresh_chunk(format::ChunkKind kind) {
+  if (end_ - next_ < static_cast<ptrdiff_t>(kChunk)) return nullptr;
+  unsigned char* chunk = next_;
+  next_ += kChunk;
+  begin_chunk(chunk, kind);
+  if (options_.flush == nullptr) ++chunks_;
+  return chunk;
+}
+
+inline void Recorder::begin_chunk(unsigned char* chunk, format::ChunkKind kind) {
+  std::memset(chunk, 0, kChunk);
+  format::ChunkHeader* header = reinterpret_cast<format::ChunkHeader*>(chunk);
+  header->magic = format::kChunkMagic;
+  header->kind = kind;
+  header->thread = kind == format::kEvents ? kThread : 0u;
+  header->sequence = chunks_;
+  header->time_ns = now();
+  header->stamp = stamp_;
+}
+
+inline bool Recorder::flush_chunk(unsigned char* chunk) {
+  reinterpret_cast<format::ChunkHeader*>(chunk)->sequence = chunks_;
+  const uint64_t offset = 128 + uint64_t{chunks_} * kChunk;
+  ++chunks_;
+  header_->chunks = chunks_;
+  header_->stamps = stamp_;
+  return options_.flush(options_.context, offset, chunk, kChunk);
+}
+
+inline unsigned char* Recorder::room(unsigned char*& chunk, size_t& used, format::ChunkKind kind, size_t bytes) {
+  if (chunk != nullptr && kChunk - used >= bytes) return chunk + used;
+  if (bytes > kChunk - sizeof(format::ChunkHeader)) return nullptr;
+  if (chunk != nullptr && options_.flush != nullptr) {
+    if (broken_) return nullptr;
+    if (!flush_chunk(chunk)) {
+      broken_ = true;
+      return nullptr;
+    }
+    begin_chunk(chunk, kind);
+  } else {
+    unsigned char* fresh = fresh_chunk(kind);
+    if (fresh == nullptr) return nullptr;
+    chunk = fresh;
+  }
+  used = sizeof(format::ChunkHeader);
+  return chunk + used;
+}
+
+inline void Recorder::event(format::EventKind kind, const void* address, uint64_t bytes, uint32_t stack) {
+  unsigned char* at = room(events_, events_used_, format::kEvents, sizeof(format::Event));
+  ++stamp_;
+  if (at == nullptr) return drop();
+  events_used_ += sizeof(format::Event);
+  format::Event* event = reinterpret_cast<format::Event*>(at);
+  event->address = reinterpret_cast<uintptr_t>(address);
+  event->size = bytes;
+  event->kind = kind;
+  event->flags = 0;
+  event->scope = scope();
+  event->stack = stack;
+  event->stamp = stamp_;
+}
+
+inline bool Recorder::meta(format::MetaType type, const void* fixed, size_t fixed_bytes, const void* tail,
+                           size_t tail_bytes) {
+  const size_t bytes = (sizeof(format::MetaHeader) + fixed_bytes + tail_bytes + 7) & ~size_t{7};
+  unsigned char* at = room(meta_, meta_used_, format::kMeta, bytes);
+  ++stamp_;
+  if (at == nullptr) {
+    drop();
+    return false;
+  }
+  meta_used_ += bytes;
+  const format::MetaHeader header = {type, static_cast<uint32_t>(bytes), stamp_};
+  std::memcpy(at, &header, sizeof header);
+  std::memcpy(at + sizeof header, fixed, fixed_bytes);
+  if (tail_bytes != 0) std::memcpy(at + sizeof header + fixed_bytes, tail, tail_bytes);
+  return true;
+}
+
+inline uint32_t Recorder::string(const char* text, size_t length) {
+  if (length > kMaxText) length = kMaxText;
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (size_t i = 0; i < length; ++i) hash = (hash ^ static_cast<unsigned char>(text[i])) * 0x100000001b3u;
+  if (hash == 0) hash = 1;
+  uint32_t at = static_cast<uint32_t>(hash % ETMEM_RECORDER_STRINGS);
+  uint32_t tried = 0;
+  for (; tried < ETMEM_RECORDER_STRINGS && strings_[at].hash != 0; ++tried) {
+    if (strings_[at].hash == hash) return strings_[at].id;
+    at = (at + 1) % ETMEM_RECORDER_STRINGS;
+  }
+  const format::MetaString record = {string_ids_ + 1, static_cast<uint32_t>(length)};
+  if (!meta(format::kMetaString, &record, sizeof record, text, length)) return 0;
+  ++string_ids_;
+  if (tried < ETMEM_RECORDER_STRINGS) strings_[at] = {hash, string_ids_};
+  return string_ids_;
+}
+
+inline etmem_id Recorder::scope_begin(uint32_t kind, etmem_id name, int64_t a, int64_t b, uint32_t flags) {
+  Recorder& self = *current();
+  Turn turn(self);
+  if (!turn) return 0;
+  if (kind < format::kScopeProgramLoad || kind > format::kScopeProfiler) {
+    self.misuse(format::kMisuseScopeKind, name);
+    return 0;
+  }
+  if (self.depth_ == kDepth) {
+    self.drop();
+    return 0;
+  }
+  const uint32_t id = self.scope_ids_ + 1;
+  const format::MetaScopeBegin record = {id, self.scope(), kind, name, kThread, flags, a, b, self.now()};
+  if (!self.meta(format::kMetaScopeBegin, record)) return 0;
+  self.scope_ids_ = id;
+  self.scopes_[self.depth_++] = id;
+  return id;
+}
+
+inline void Recorder::scope_end(etmem_id scope, int failed) {
+  if (scope == 0 || current() == nullptr) return;
+  Recorder& self = *current();
+  Turn turn(self);
+  if (!turn) return;
+  uint32_t at = self.depth_;
+  while (at > 0 && self.scopes_[at - 1] != scope) --at;
+  if (at == 0) return self.misuse(format::kMisuseScopeEnd, 0, scope);
+  for (; self.depth_ >= at; --self.depth_) {
+    const uint32_t id = self.scopes_[self.depth_ - 1];
+    if (id != scope) self.misuse(format::kMisuseScopeOpen, 0, id);
+    self.meta(format::kMetaScopeEnd, format::MetaScopeEnd{id, failed ? 1u : 0u, self.now()});
+  }
+}
+
+inline void* Recorder::allocate(size_t bytes) {
+  Recorder* self = current();
+  if (self == nullptr) return nullptr;
+  Turn turn(*self);
+  bytes = (bytes + 15) & ~size_t{15};
+  if (!turn || static_cast<size_t>(self->own_end_ - self->own_) < bytes) return nullptr;
+  void* result = self->own_;
+  self->own_ += bytes;
+  return result;
+}
+
+}  // namespace etmem
+
+#endif  // ETMEM_RECORDER_HPP_
