@@ -80,7 +80,7 @@ def _unloaded(trace: Trace, claim: Claim) -> int:
 
 
 def _with(blocks: Blocks, more: Mapping[str, npt.NDArray[Any] | int], count: int) -> Blocks:
-    order = np.argsort(np.concatenate([blocks.begin, more["begin"]]), kind="stable")  # type: ignore[list-item]
+    order = np.argsort(np.concatenate([blocks.begin, more["begin"]]), kind="stable")
     columns = {}
     for field in fields(Blocks):
         old = getattr(blocks, field.name)
