@@ -324,3 +324,24 @@ int etmem_match_feed(EtmemMatch* match, const EtmemColumns* columns, uint64_t co
   }
   return ETMEM_READ_OK;
 }
+
+uint64_t etmem_read_timeline(const uint64_t* begin, const uint64_t* end, const int64_t* weights, const uint8_t* wanted,
+                             uint64_t count, uint64_t since, uint64_t until, uint64_t* stamps, int64_t* values) {
+  /* values[1 + stamp - since] is what changes there; values[0] what is live before. Stamps are nearly dense. */
+  for (uint64_t i = 0; i < count; ++i) {
+    if (wanted[i] == 0 || end[i] <= since || begin[i] > until) continue;
+    values[begin[i] <= since ? 0 : 1 + begin[i] - since] += weights[i];
+    if (end[i] <= until) values[1 + end[i] - since] -= weights[i];
+  }
+  uint64_t kept = 1;
+  int64_t live = values[0];
+  stamps[0] = 0;
+  for (uint64_t at = 1; at <= until - since + 1; ++at) {
+    const int64_t change = values[at];
+    if (change == 0) continue;
+    live += change;
+    stamps[kept] = since + at - 1;
+    values[kept++] = live;
+  }
+  return kept;
+}

@@ -14,6 +14,6 @@ NUMBERS = st.one_of(st.integers(-2, 3), st.sampled_from([-(2**62), 2**62]))
 @given(st.lists(st.tuples(NUMBERS, NUMBERS, NUMBERS), max_size=30))
 def test_alike(columns: list[tuple[int, int, int]]) -> None:
     table = np.array(columns, np.int64).reshape(-1, 3).T
-    found, place = alike(table)
+    found, place = alike(*table)
     assert list(map(tuple, found.T.tolist())) == sorted(set(columns))
     assert (found[:, place] == table).all()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from etmem.trace.blocks import blocks
 from etmem.trace.model import ModelPasses
 from etmem.trace.native import LIBRARY, NativePasses, passes
-from etmem.trace.passes import HeapBlocks, Passes
+from etmem.trace.passes import HeapBlocks, LiveRows, Passes
 from etmem.trace.tables import NEVER, BlockKind, EventKind, Events
 from etmem.trace.writer import TraceBuilder
 
@@ -153,3 +153,42 @@ def test_without_a_library_the_model_reads(monkeypatch: pytest.MonkeyPatch, tmp_
 
 def test_with_a_library_it_is_used(native_folder: Path) -> None:
     assert isinstance(passes(), NativePasses)
+
+
+_LIVE = st.lists(
+    st.tuples(st.integers(1, 60), st.one_of(st.integers(1, 30), st.none()), st.integers(0, 9), st.booleans()),
+    max_size=40,
+)
+
+
+@settings(max_examples=500, deadline=None)
+@given(_LIVE, st.integers(0, 60), st.integers(0, 70))
+def test_timelines_agree(
+    native_folder: Path, rows: list[tuple[int, int | None, int, bool]], since: int, length: int
+) -> None:
+    begin = np.array([row[0] for row in rows], np.uint64)
+    end = np.array([NEVER if row[1] is None else row[0] + row[1] for row in rows], np.uint64)
+    weights, wanted = np.array([row[2] for row in rows], np.int64), np.array([row[3] for row in rows], np.bool_)
+    live = LiveRows(begin, end, weights, wanted)
+    native, model = (one.timeline(live, since, since + length) for one in (_native(native_folder), ModelPasses()))
+    for of_native, of_model in zip(native, model, strict=True):
+        np.testing.assert_array_equal(of_native, of_model)
+    replay = [
+        sum(row[2] for row in rows if row[3] and row[0] <= stamp and (row[1] is None or stamp < row[0] + row[1]))
+        for stamp in range(since, since + length + 1)
+    ]
+    places = np.searchsorted(native[0], np.arange(since, since + length + 1, dtype=np.uint64), "right") - 1
+    assert native[1][places].tolist() == replay
+
+
+def test_a_timeline_of_few_rows_far_apart(native_folder: Path) -> None:
+    """A table of all stamps would be larger than any memory."""
+    begin, end = np.array([1, 2**60], np.uint64), np.array([2**61, NEVER], np.uint64)
+    live = LiveRows(begin, end, np.array([5, 7]), np.ones(2, np.bool_))
+    stamps, values = _native(native_folder).timeline(live, 0, 2**62)
+    assert stamps.tolist() == [0, 1, 2**60, 2**61]
+    assert values.tolist() == [0, 5, 12, 7]
+
+
+def _native(folder: Path) -> Passes:
+    return NativePasses(folder / LIBRARY)

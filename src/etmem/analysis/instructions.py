@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -97,15 +97,13 @@ def reasons(calls: Calls, rows: I64) -> tuple[tuple[NoInstruction | None, ...], 
     kinds = {span.scope.id: span.kind for span in account.spans}
     told = set(calls.phase.tolist())
     loose = (calls.of_rows(rows) < 0) & np.isin(who.phase[rows], list(kinds))
-    columns = (loose, who.phase[rows], who.scope[rows], who.ambiguous[rows])
-    table = np.stack([column.astype(np.int64) for column in columns])
-    distinct, of_row = alike(table)
+    distinct, of_row = alike(loose, who.phase[rows], who.scope[rows], who.ambiguous[rows])
     found: dict[NoInstruction | None, int] = {}
     numbers = [
         found.setdefault(_reason(account.table, kinds, told, phase, scope, bool(several)) if none else None, len(found))
         for none, phase, scope, several in distinct.T.tolist()
     ]
-    return tuple(found), np.array(numbers, np.int64)[of_row.ravel()]
+    return tuple(found), np.array(numbers, np.int64)[of_row]
 
 
 def _reason(
@@ -147,7 +145,7 @@ def _each(account: Account, ran: Calls, inferences: Sequence[Span]) -> dict[int,
     """By id of the inference, one row per call, then those of no instruction."""
     weights = account.private_bytes + account.file_bytes
     rows = np.flatnonzero(account.ledger.counted & account.fresh)
-    allocated, count = _allocated(ran, rows, weights[rows]), _allocated(ran, rows, np.ones(len(rows), np.int64))
+    allocated, count = _allocated(ran, rows, weights[rows], np.ones(len(rows), np.int64))
     freed = _freed(account, ran, inferences, weights)
     temp, temp_peak = _temp(account, ran)
     total = account.ledger.total
@@ -223,19 +221,20 @@ def _planned(plan: PlanFacts | None, scope: Scope) -> int | None:
     return plan.live_bytes(scope.a, scope.b) if plan is not None else None
 
 
-def _allocated(ran: Calls, rows: I64, weights: I64) -> _Column:
+def _allocated(ran: Calls, rows: I64, *weights: I64) -> Iterator[_Column]:
+    """For each of the weights, by whose work the blocks were allocated."""
     call = ran.of_rows(rows)
     inside = call >= 0
     names, reason = reasons(ran, rows)
-    phase = ran.account.who.phase[rows].astype(np.int64)
-    places, place = alike(np.stack([phase, reason]))
-    sums = _sums(place.ravel(), weights, places.shape[1]).tolist()
-    by_reason = {
-        (owner, name): size
-        for (owner, number), size in zip(places.T.tolist(), sums, strict=True)
-        if (name := names[number]) is not None
-    }
-    return _Column(_sums(call[inside], weights[inside], len(ran.scopes)), by_reason)
+    places, place = alike(ran.account.who.phase[rows], reason)
+    for column in weights:
+        sums = _sums(place, column, places.shape[1]).tolist()
+        by_reason = {
+            (owner, name): size
+            for (owner, number), size in zip(places.T.tolist(), sums, strict=True)
+            if (name := names[number]) is not None
+        }
+        yield _Column(_sums(call[inside], column[inside], len(ran.scopes)), by_reason)
 
 
 def _freed(account: Account, ran: Calls, inferences: Sequence[Span], weights: I64) -> _Column:

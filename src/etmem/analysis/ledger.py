@@ -44,24 +44,42 @@ class Ledger:
     @cached_property
     def total(self) -> Timeline:
         """Private and file bytes of the counted owners."""
-        return self.timeline(self.counted, self.private + self.file)
+        return self._line([key.counted for key in self.keys], with_files=True)
 
     @cached_property
     def total_private(self) -> Timeline:
-        return self.timeline(self.counted, self.private)
+        return self._line([key.counted for key in self.keys], with_files=False)
 
     @cached_property
     def process_private(self) -> Timeline:
         """Private bytes of the whole process but the profiler's."""
-        of_key = np.array([key.owner != PROFILER for key in self.keys], np.bool_)
-        return self.timeline(of_key[self.code], self.private)
-
-    def timeline(self, rows: npt.NDArray[np.bool_], weights: I64) -> Timeline:
-        return timeline(self.blocks.begin[rows], self.blocks.end[rows], weights[rows], self.window)
+        return self._line([key.owner != PROFILER for key in self.keys], with_files=False)
 
     def owner_timeline(self, owner: str) -> Timeline:
-        of_key = np.array([key.owner == owner for key in self.keys], np.bool_)
-        return self.timeline(of_key[self.code], self.private + self.file)
+        return self._line([key.owner == owner for key in self.keys], with_files=True)
+
+    def _line(self, of_key: list[bool], *, with_files: bool) -> Timeline:
+        """The timeline of all blocks of some keys. What several ask for is made once: often one owner is all that
+        counts, and has no files."""
+        there, files = self._there
+        chosen = np.array(of_key, np.bool_) & there
+        with_files &= bool((chosen & files).any())
+        asked = (chosen.tobytes(), with_files)
+        if asked not in self._lines:
+            weights = self.private + self.file if with_files else self.private
+            wanted = chosen[self.code]
+            self._lines[asked] = timeline(self.blocks.begin, self.blocks.end, weights, self.window, wanted)
+        return self._lines[asked]
+
+    @cached_property
+    def _lines(self) -> dict[tuple[bytes, bool], Timeline]:
+        return {}
+
+    @cached_property
+    def _there(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+        """By key, whether any block has bytes, and whether any has file bytes."""
+        files = np.bincount(self.code, self.file, len(self.keys)) > 0
+        return files | (np.bincount(self.code, self.private, len(self.keys)) > 0), files
 
     def instance_rows(self, label: str) -> npt.NDArray[np.bool_]:
         """Blocks that one delegate instance owns alone."""
@@ -82,7 +100,9 @@ class Ledger:
         at = np.array(wanted, np.uint64)
         if not wanted:
             return {}
-        near = (self.blocks.begin <= at[-1]) & (self.blocks.end > at[0]) & ((self.private > 0) | (self.file > 0))
+        # Most blocks are gone again before the next of the stamps.
+        seen_at_one = np.searchsorted(at, self.blocks.begin) != np.searchsorted(at, self.blocks.end)
+        near = np.flatnonzero(seen_at_one & ((self.private > 0) | (self.file > 0)))
         span = (self.blocks.begin[near], self.blocks.end[near], self.code[near], len(self.keys))
         private = sums_at(at, *span, self.private[near])
         file = sums_at(at, *span, self.file[near])

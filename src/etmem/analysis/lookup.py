@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
-from etmem.trace.tables import U64, Blocks
+from etmem.trace.tables import I64, U64, Blocks
 
-I64 = npt.NDArray[np.int64]
+__all__ = ["I64", "alike", "containing"]
 
 _STAMP_BITS = np.uint64(40)
 """Stamps stay below 2^40: a million events a second for twelve days."""
@@ -41,21 +44,33 @@ def containing(blocks: Blocks, addresses: U64, stamps: U64) -> I64:
     return found
 
 
-def alike(table: I64) -> tuple[I64, I64]:
-    """The distinct columns in order, and the place of each column among them.
+def alike(*rows: npt.NDArray[Any]) -> tuple[I64, I64]:
+    """The distinct columns of a table of ``rows`` in order, and the place of each column among them.
 
-    What ``numpy.unique(table, axis=1)`` gives, which sorts columns as bytes: here they are one number each, as far as
-    their ranges fit into one.
+    What ``numpy.unique`` gives along the columns, which sorts them as bytes: here they are one number each, as far as
+    their ranges fit into one, and of neighbours that are alike one is looked at.
     """
-    if not table.shape[1]:
+    starts = np.flatnonzero(_begins(rows))
+    table = np.array([row[starts] for row in rows], np.int64)
+    if not len(starts):
         return table, np.zeros(0, np.int64)
     lowest = table.min(axis=1)
     ranges = [int(high) - int(low) + 1 for low, high in zip(lowest, table.max(axis=1), strict=True)]
-    if np.prod(ranges, dtype=float) >= 2.0**62:
+    if np.prod(ranges, dtype=float) < 2.0**62:
+        keys = np.zeros(len(starts), np.int64)
+        for row, low, size in zip(table, lowest, ranges, strict=True):
+            keys = keys * size + (row - low)
+        _, first, place = np.unique(keys, return_index=True, return_inverse=True)
+        found = table[:, first]
+    else:
         found, place = np.unique(table, axis=1, return_inverse=True)
-        return found, place.ravel()
-    keys = np.zeros(table.shape[1], np.int64)
-    for row, low, size in zip(table, lowest, ranges, strict=True):
-        keys = keys * size + (row - low)
-    _, first, place = np.unique(keys, return_index=True, return_inverse=True)
-    return table[:, first], place.ravel()
+    return found, np.repeat(place.ravel(), np.diff(np.append(starts, len(rows[0]))))
+
+
+def _begins(rows: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.bool_]:
+    """Where a column is another than the one before."""
+    begins = np.zeros(len(rows[0]), np.bool_)
+    begins[:1] = True
+    for row in rows:
+        begins[1:] |= row[1:] != row[:-1]
+    return begins

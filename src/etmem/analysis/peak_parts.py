@@ -78,10 +78,10 @@ class _Places:
 
     def sums(self, rows: I64, weights: I64) -> Iterator[tuple[_Place, int, int]]:
         """Bytes and blocks of each place; a place may come several times."""
-        instance = self._account.table.instance[self._account.who.scope[rows]].astype(np.int64)
-        pairs, member = alike(np.stack([self._ran.of_rows(rows), instance]))
-        sizes = np.rint(np.bincount(member.ravel(), weights, pairs.shape[1])).astype(np.int64).tolist()
-        counts = np.bincount(member.ravel(), minlength=pairs.shape[1]).tolist()
+        instance = self._account.table.instance[self._account.who.scope[rows]]
+        pairs, member = alike(self._ran.of_rows(rows), instance)
+        sizes = np.rint(np.bincount(member, weights, pairs.shape[1])).astype(np.int64).tolist()
+        counts = np.bincount(member, minlength=pairs.shape[1]).tolist()
         for (call, index), size, blocks in zip(pairs.T.tolist(), sizes, counts, strict=True):
             place = self.of_call(call) or self._of_instance.get(index)
             if place is not None:

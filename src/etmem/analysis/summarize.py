@@ -191,6 +191,8 @@ def _fresh(events: Events, blocks: Blocks, counts: npt.NDArray[np.bool_]) -> npt
 def _relevant(blocks: Blocks, since: int) -> Blocks:
     """What ended before the first phase is nobody's concern: in Python most of all blocks."""
     rows = blocks.end > np.uint64(since)
+    if rows.all():
+        return blocks
     return Blocks(**{field.name: getattr(blocks, field.name)[rows] for field in fields(Blocks)})
 
 

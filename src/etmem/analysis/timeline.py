@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from etmem.analysis.lookup import I64
-from etmem.trace.tables import U64
+from etmem.trace.native import passes
+from etmem.trace.passes import LiveRows
+from etmem.trace.tables import I64, U64
 
 
 @dataclass(frozen=True)
@@ -55,23 +56,12 @@ class Timeline:
         return int(np.searchsorted(self.stamps, np.uint64(stamp), "right")) - 1
 
 
-def timeline(begin: U64, end: U64, weights: I64, window: Window) -> Timeline:
+def timeline(
+    begin: U64, end: U64, weights: I64, window: Window, wanted: npt.NDArray[np.bool_] | None = None
+) -> Timeline:
     """Adds ``weights`` at ``begin`` and takes them away at ``end``; right for stamps inside the window."""
-    since, until = np.uint64(window.since), np.uint64(window.until)
-    in_window = (end > since) & (begin <= until) & (weights != 0)
-    begin, end, weights = begin[in_window], end[in_window], weights[in_window]
-    old = begin <= since
-    ends = end <= until
-    stamps = np.concatenate([begin[~old], end[ends]])
-    order = np.argsort(stamps)
-    stamps = stamps[order]
-    values = np.cumsum(np.concatenate([weights[~old], -weights[ends]])[order]) + int(weights[old].sum())
-    # One event can end a mapping and begin its pieces: only the state after all of it ever existed.
-    last = np.append(stamps[1:] != stamps[:-1], True) if len(stamps) else np.empty(0, np.bool_)
-    return Timeline(
-        np.concatenate([np.zeros(1, np.uint64), stamps[last]]),
-        np.concatenate([np.full(1, int(weights[old].sum()), np.int64), values[last]]),
-    )
+    chosen = np.ones(len(begin), np.bool_) if wanted is None else wanted
+    return Timeline(*passes().timeline(LiveRows(begin, end, weights, chosen), window.since, window.until))
 
 
 def sums_at(stamps: U64, begin: U64, end: U64, group: npt.NDArray[np.int32], groups: int, weights: I64 | None) -> I64:

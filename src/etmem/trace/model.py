@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from etmem.trace.layout import SIZE_BITS, SIZE_MASK
 from etmem.trace.meta import MAX_STAMP, damaged
-from etmem.trace.passes import Column, HeapBlocks, Matcher, Records, Spans, Survey
-from etmem.trace.tables import NEVER, U32, U64, EventKind, Events
+from etmem.trace.passes import Column, HeapBlocks, LiveRows, Matcher, Records, Spans, Survey
+from etmem.trace.tables import I64, NEVER, U32, U64, EventKind, Events
 
 KNOWN_KINDS = np.isin(np.arange(256), [int(kind) for kind in EventKind])
 _LIVE = int(NEVER)
@@ -68,6 +68,25 @@ class ModelPasses:
 
     def matcher(self, capacity: int) -> Matcher:  # noqa: ARG002 - it grows as it goes
         return ModelMatcher()
+
+    def timeline(self, rows: LiveRows, since: int, until: int) -> tuple[U64, I64]:
+        first, last = np.uint64(since), np.uint64(until)
+        chosen = rows.wanted & (rows.end > first) & (rows.begin <= last) & (rows.weights != 0)
+        begin, end, weights = rows.begin[chosen], rows.end[chosen], rows.weights[chosen]
+        old, ends = begin <= first, end <= last
+        stamps = np.concatenate([begin[~old], end[ends]])
+        order = np.argsort(stamps)
+        stamps = stamps[order]
+        before = np.full(1, int(weights[old].sum()), np.int64)
+        values = np.cumsum(np.concatenate([weights[~old], -weights[ends]])[order]) + before[0]
+        # One event can end a mapping and begin its pieces: only the state after all of it ever existed.
+        kept = np.append(stamps[1:] != stamps[:-1], True) if len(stamps) else np.empty(0, np.bool_)
+        values = values[kept]
+        changed = values != np.concatenate([before, values[:-1]])
+        return (
+            np.concatenate([np.zeros(1, np.uint64), stamps[kept][changed]]),
+            np.concatenate([before, values[changed]]),
+        )
 
 
 def _known(scopes: U32, spans: Spans) -> U32:

@@ -16,8 +16,8 @@ import numpy.typing as npt
 from etmem.model.errors import EtmemError
 from etmem.trace.meta import damaged
 from etmem.trace.model import ModelPasses
-from etmem.trace.passes import Column, HeapBlocks, Matcher, Passes, Records, Spans, Survey
-from etmem.trace.tables import U32, Events
+from etmem.trace.passes import Column, HeapBlocks, LiveRows, Matcher, Passes, Records, Spans, Survey
+from etmem.trace.tables import I64, U32, U64, Events
 
 LIBRARY = "libetmem.so"
 
@@ -32,6 +32,9 @@ _DTYPES: dict[str, Any] = {
     "thread": np.uint32,
 }
 _BLOCKS = ("begin", "end", "address", "bytes", "scope", "stack", "thread")
+
+_DENSE = 16
+"""Stamps for each row, above which they are sorted."""
 
 _OK, _NO_MEMORY, _KIND, _RANGE, _DUPLICATE, _CAPACITY = range(6)
 
@@ -77,6 +80,7 @@ class NativePasses:
         if not library.is_file():  # a bare name would be searched for in the system
             raise FileNotFoundError(library)
         native = ctypes.CDLL(str(library))
+        self._model = ModelPasses()
         spans = (c_void_p, c_void_p, c_void_p, c_uint64)
         scopes = (c_void_p, c_uint64)
         self._survey = native.etmem_read_survey
@@ -93,6 +97,20 @@ class NativePasses:
         self.match_delete.restype = None
         self.match_feed = native.etmem_match_feed
         self.match_feed.argtypes = (c_void_p, POINTER(_Columns), c_uint64, POINTER(_Blocks), c_void_p)
+
+        self._timeline = native.etmem_read_timeline
+        self._timeline.argtypes = (
+            c_void_p,
+            c_void_p,
+            c_void_p,
+            c_void_p,
+            c_uint64,
+            c_uint64,
+            c_uint64,
+            c_void_p,
+            c_void_p,
+        )
+        self._timeline.restype = c_uint64
 
     def survey(self, records: Records, spans: Spans) -> Survey:
         found = _Survey()
@@ -123,6 +141,16 @@ class NativePasses:
 
     def matcher(self, capacity: int) -> Matcher:
         return NativeMatcher(self, capacity)
+
+    def timeline(self, rows: LiveRows, since: int, until: int) -> tuple[U64, I64]:
+        if until - since > _DENSE * (len(rows.begin) + 1):  # a table of all stamps could be larger than any memory
+            return self._model.timeline(rows, since, until)
+        values = np.zeros(until - since + 2, np.int64)
+        stamps = np.empty(len(values), np.uint64)
+        columns = [np.ascontiguousarray(column) for column in (rows.begin, rows.end, rows.weights, rows.wanted)]
+        place = (*(column.ctypes.data for column in columns), len(rows.begin))
+        kept = self._timeline(*place, since, until, stamps.ctypes.data, values.ctypes.data)
+        return stamps[:kept], values[:kept]
 
 
 class NativeMatcher:

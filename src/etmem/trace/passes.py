@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from etmem.trace.tables import U8, U32, U64, Events
+from etmem.trace.tables import I64, U8, U32, U64, Events
 
 Records = npt.NDArray[np.void]
 """A file's 32-byte records, ``layout.EVENT_DTYPE``; the index of one is its slot."""
@@ -54,6 +54,16 @@ class HeapBlocks:
     replaced_allocations: int
 
 
+@dataclass(frozen=True)
+class LiveRows:
+    """What is live from ``begin`` up to, not including, ``end``, with what weight; rows not ``wanted`` are left out."""
+
+    begin: U64
+    end: U64
+    weights: I64
+    wanted: npt.NDArray[np.bool_]
+
+
 class Matcher(Protocol):
     """Matches allocations with frees; fed with all events, in order, piece by piece."""
 
@@ -78,3 +88,9 @@ class Passes(Protocol):
 
     def matcher(self, capacity: int) -> Matcher:
         """A matcher for at most ``capacity`` allocations."""
+
+    def timeline(self, rows: LiveRows, since: int, until: int) -> tuple[U64, I64]:
+        """Stamps, and the weight that is live from each of them on: right for stamps in [since, until].
+
+        The first stamp is 0, and a value is another than the one before.
+        """

@@ -21,6 +21,7 @@ WINDOW_NOTE = "window.begin_ns"
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
+I64 = npt.NDArray[np.int64]
 
 
 class EventKind(IntEnum):
