@@ -83,9 +83,10 @@ ETMEM_EXPORT void etmem_match_delete(struct EtmemMatch* match);
 ETMEM_EXPORT int etmem_match_feed(struct EtmemMatch* match, const struct EtmemColumns* columns, uint64_t count,
                                   struct EtmemBlocks* blocks, uint8_t* undone);
 
-/* Live weight over stamps: +weights[i] from begin[i] on, -weights[i] from end[i] on, of the rows where wanted[i] is not 0.
- * Right for stamps in [since, until]. stamps and values have room for until - since + 2 and `values` is zero. Returns how
- * many of them there are: the first is of stamp 0 and holds until the next, and so on; no two neighbours are equal. */
+/* Live weight over stamps: +weights[i] from begin[i] on, -weights[i] from end[i] on, of the rows where wanted[i] is not
+ * 0. Right for stamps in [since, until]. stamps and values have room for until - since + 2 and `values` is zero.
+ * Returns how many of them there are: the first is of stamp 0 and holds until the next, and so on; no two neighbours
+ * are equal. */
 ETMEM_EXPORT uint64_t etmem_read_timeline(const uint64_t* begin, const uint64_t* end, const int64_t* weights,
                                           const uint8_t* wanted, uint64_t count, uint64_t since, uint64_t until,
                                           uint64_t* stamps, int64_t* values);
