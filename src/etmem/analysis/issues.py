@@ -200,7 +200,7 @@ def _descriptions(account: Account) -> Iterator[Issue]:
         yield Issue(
             IssueCode.NO_DELEGATE_DESCRIPTION,
             Severity.INFO,
-            f"nothing is known about {backend}: all that it allocates is metadata",
+            f"nothing is known about {backend}: what it does not tag itself is metadata",
             "its owner, instance and totals are right; only categories are missing",
             {"backend": backend},
         )
