@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from benchmarks.measuring import HERE, MIB, NATIVE, Row, alternate, run
+from benchmarks.measuring import HERE, MIB, NATIVE, WIDTH, Row, alternate, run
+from benchmarks.peers import PEERS, Peer
 from etmem.capture import build
 from etmem.capture.launch import Launch, environment
+from etmem.trace.pack import pack
+from etmem.trace.reader import read
+from tests.models.registry import model_path
 
 PAIRS = 2_000_000
-SLOW = 20
-"""massif takes that many times fewer pairs."""
 READ_EVENTS = 10_000_000
 
 READ = """
@@ -33,46 +37,50 @@ def rows(scratch: Path, times: int) -> Iterator[Row]:
     source = (HERE / "malloc_loop.c", f"-I{NATIVE / 'include'}", "-ldl")
     run(("cc", "-O2", "-g", *source, "-o", program))
     run(("cc", "-O2", "-g", "-shared", "-fPIC", *source, "-o", library))
-    yield from _costs(scratch, times, program, library)
+    yield from _Costs(scratch, program, library).rows(times)
     yield from _reading(scratch, program)
+    yield from _python(scratch)
 
 
-def _costs(scratch: Path, times: int, program: Path, library: Path) -> Iterator[Row]:
-    """Nanoseconds that recording adds to one malloc or free, into a file that survives a crash."""
+@dataclass(frozen=True)
+class _Costs:
+    """Nanoseconds of CPU time that recording adds to one malloc or free, into a file that survives a crash."""
 
-    def loop(prefix: tuple[object, ...] = (), pairs: int = PAIRS, *, stacks: bool | None = None) -> float:
-        command = (*prefix, program, pairs, *(("scope",) if stacks else ()))
-        if stacks is None:
-            return _nanoseconds(run(command).out)
-        launch = Launch(
-            command=tuple(map(str, command)), agent=build.agent(), trace=scratch / "loop.etmem", all_stacks=stacks
-        )
+    scratch: Path
+    program: Path
+    library: Path
+
+    def rows(self, times: int) -> Iterator[Row]:
+        peers = [peer for peer in PEERS if peer.installed]
+        ours = (self._bare, lambda: self._recorded(stacks=False), lambda: self._recorded(stacks=True))
+        bare, plain, stacks, *theirs = alternate(times, *ours, *(partial(self._under, peer) for peer in peers))
+        added, added_stacks = (plain - bare) / 2, (stacks - bare) / 2
+        of_peer = {peer: (figure - bare) / 2 for peer, figure in zip(peers, theirs, strict=True)}
+        yield Row("added to a malloc or free", f"{added:.0f} ns", f"bare {bare / 2:.0f} ns", "", "40 ns")
+        yield from (self._beside(peer, added, of_peer) for peer in PEERS if not peer.stacks)
+        yield Row("with stacks, ten deep", f"{added_stacks:.0f} ns", "", "", "400 ns, aim 250")
+        yield from (self._beside(peer, added_stacks, of_peer) for peer in PEERS if peer.stacks)
+        memory = read(self.scratch / "loop.etmem").header.agent_bytes / MIB
+        yield Row("the agent's own memory, with stacks", f"{memory:.2f} MiB", "", "", "4 MiB")
+
+    def _beside(self, peer: Peer, ours: float, of_peer: Mapping[Peer, float]) -> Row:
+        if peer not in of_peer:
+            return peer.absent()
+        return Row("", "", f"{peer.name} {of_peer[peer]:.0f} ns", f"{ours / of_peer[peer]:.3f}")
+
+    def _bare(self) -> float:
+        return _nanoseconds(run((self.program, PAIRS)).out)
+
+    def _recorded(self, *, stacks: bool) -> float:
+        command = (str(self.program), str(PAIRS), *(("scope",) if stacks else ()))
+        launch = Launch(command=command, agent=build.agent(), trace=self.scratch / "loop.etmem", all_stacks=stacks)
         return _nanoseconds(run(command, environment(launch, os.environ)).out)
 
-    memray = (sys.executable, "-m", "memray", "run", "--force", "--quiet", "--output", scratch / "loop.bin")
-    script = (HERE / "memray_loop.py", library, PAIRS)
-
-    def under_memray(*options: str) -> float:
-        return _nanoseconds(run((*memray, *options, *script)).out)
-
-    heaptrack = ("heaptrack", "--output", scratch / "loop.heaptrack")
-    massif = ("valgrind", "--tool=massif", f"--massif-out-file={scratch}/massif")
-    bare, ours, ours_stacks, plain, native = alternate(
-        times,
-        loop,
-        lambda: loop(stacks=False),
-        lambda: loop(stacks=True),
-        under_memray,
-        lambda: under_memray("--native"),
-    )
-    traced, valgrind = alternate(1, lambda: loop(heaptrack), lambda: loop(massif, PAIRS // SLOW))
-    added = [(figure - bare) / 2 for figure in (ours, ours_stacks, plain, native, traced, valgrind)]
-    yield Row("added to a malloc or free", f"{added[0]:.0f} ns", f"bare {bare / 2:.0f} ns", "", "40 ns")
-    yield Row("", "", f"memray {added[2]:.0f} ns", f"{added[0] / added[2]:.2f}")
-    yield Row("with stacks, ten deep", f"{added[1]:.0f} ns", f"memray --native {added[3]:.0f} ns",
-              f"{added[1] / added[3]:.2f}", "400 ns, aim 250")  # fmt: skip
-    yield Row("", "", f"heaptrack {added[4]:.0f} ns", f"{added[1] / added[4]:.2f}")
-    yield Row("", "", f"massif {added[5]:.0f} ns", f"{added[1] / added[5]:.3f}")
+    def _under(self, peer: Peer) -> float:
+        pairs = PAIRS // peer.slower
+        if peer.name.startswith("memray"):
+            return _nanoseconds(run(peer.python(self.scratch, HERE / "memray_loop.py", self.library, pairs)).out)
+        return _nanoseconds(run(peer.command(self.scratch, self.program, pairs)).out)
 
 
 def _nanoseconds(out: str) -> float:
@@ -81,10 +89,22 @@ def _nanoseconds(out: str) -> float:
 
 
 def _reading(scratch: Path, program: Path) -> Iterator[Row]:
-    trace = scratch / "ten.etmem"
-    etmem = (sys.executable, "-m", "etmem", "run", "--output", trace, "--", program, READ_EVENTS // 2, "scope")
-    run(etmem)
-    events = READ_EVENTS
-    yield Row("bytes per event, after close", f"{trace.stat().st_size / events:.2f} B", "", "", "4 B")
+    """All of them inside one inference: none can be left out of the analysis."""
+    raw, trace = scratch / "ten.raw", scratch / "ten.etmem"
+    etmem = (sys.executable, "-m", "etmem", "run", "--quiet", "--raw", "--output", raw)
+    run((*etmem, "--", program, READ_EVENTS // 2, "scope"))
+    pack(raw, trace)
+    before, after = (path.stat().st_size / READ_EVENTS for path in (raw, trace))
+    yield Row("bytes per event, while recording", f"{before:.2f} B")
+    yield Row("after close", f"{after:.2f} B", "", "", "4 B")
+    raw.unlink()
     seconds, peak = map(float, run((sys.executable, "-c", READ, trace)).out.split())
     yield Row("reading 10 million events", f"{seconds:.2f} s", f"{peak / MIB:.0f} MiB more RSS", "", "1.5 s, 300 MiB")
+
+
+def _python(scratch: Path) -> Iterator[Row]:
+    """Most of what an interpreter allocates comes before the first phase."""
+    trace, script = scratch / "python.etmem", (sys.executable, HERE / "run_model.py", model_path("mlp"), WIDTH)
+    run((sys.executable, "-m", "etmem", "run", "--quiet", "--output", trace, "--", *script))
+    events, report = len(read(trace).events), (sys.executable, "-m", "etmem", "report", "--quiet", trace)
+    yield Row("report of a Python run", f"{run(report).seconds:.2f} s", f"{events / 1e6:.2f} million events", "", "3 s")

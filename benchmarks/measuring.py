@@ -9,13 +9,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 NATIVE = HERE.parent / "native"
 MIB = 1024 * 1024
+WIDTH = "2048"
+"""Of the mlp's input."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,8 @@ class Row:
 @dataclass(frozen=True)
 class Ran:
     seconds: float
+    cpu_seconds: float
+    """Of the process and of those that it waited for."""
     peak_rss_bytes: int
     """Of the process, or of the largest that it waited for."""
     out: str
@@ -55,7 +59,7 @@ def run(command: Iterable[object], variables: Mapping[str, str] | None = None) -
             errors.seek(0)
             sys.exit(f"{process.args} ended with {process.returncode}\n{errors.read()[-2000:]}")
         out.seek(0)
-        return Ran(seconds, usage.ru_maxrss * 1024, out.read())
+        return Ran(seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024, out.read())
 
 
 def alternate(times: int, *measured: Callable[[], float]) -> list[float]:
@@ -69,6 +73,14 @@ def interval(values: Sequence[float]) -> tuple[float, float, float]:
     draw = random.Random(1)
     medians = sorted(statistics.median(draw.choices(values, k=len(values))) for _ in range(1000))
     return statistics.median(values), medians[25], medians[974]
+
+
+def told(rows: Iterable[Row]) -> Iterator[Row]:
+    """The rows as they come, each said on standard error: the table itself comes at the end."""
+    start = time.monotonic()
+    for row in rows:
+        print(f"{time.monotonic() - start:6.0f} s  {row.what or row.beside}", file=sys.stderr, flush=True)
+        yield row
 
 
 def show(rows: Sequence[Row]) -> None:

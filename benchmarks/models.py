@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import os
+import statistics
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from benchmarks.measuring import HERE, MIB, NATIVE, Row, alternate, interval, run
+from benchmarks.measuring import HERE, MIB, NATIVE, WIDTH, Ran, Row, alternate, interval, run
+from benchmarks.peers import HEAPTRACK, MASSIF, MEMRAY_NATIVE
 from etmem.capture import build, executorch, plan
 from etmem.capture.job import openvino_library, prepare
 from etmem.capture.launch import PROGRESS, Launch, environment
 from etmem.capture.options import ProfileOptions
 from etmem.delegates import stack_backends
+from etmem.trace.reader import read
 from tests.accuracy.delegate.building import compile_with_executorch
 from tests.models.registry import model_path
 
-WIDTH = "2048"
 ALTERNATE = (
     ("XNNPACK inference", "convs", 3),
     ("many small portable operators", "many_operators", 300),
@@ -43,7 +45,13 @@ def _recording_on_and_off(scratch: Path, rounds: int) -> Iterator[Row]:
         pairs = [tuple(map(float, line.split())) for line in run(command).out.splitlines() if line[:1].isdigit()]
         middle, low, high = interval([on / off for on, off in pairs])
         off = sorted(off for _, off in pairs)[len(pairs) // 2]
-        yield Row(what, f"{middle:.3f}", f"off {off / 1e6:.2f} ms", f"{low:.3f} to {high:.3f}", "includes 1.02")
+        yield Row(
+            what,
+            f"{middle:.3f}",
+            f"off {off / 1e6:.2f} ms",
+            f"{low:.3f} to {high:.3f}",
+            "includes 1.02" if model == "convs" else "",
+        )
 
 
 def _start_up(times: int) -> Iterator[Row]:
@@ -66,26 +74,40 @@ def _openvino(scratch: Path, times: int) -> Iterator[Row]:
     command = _runner(scratch, ProfileOptions(program=model_path("openvino_cnn.pte"), iterations=30))
     bare = {**os.environ, "OPENVINO_LIB_PATH": str(library)}
     recorded = environment(_launch(command, scratch / "openvino.etmem"), bare)
-    heaptrack = ("heaptrack", "--output", scratch / "openvino.heaptrack", *command)
-    ours, alone = alternate(times, lambda: run(command, recorded).seconds, lambda: run(command, bare).seconds)
-    theirs = run(heaptrack, bare).seconds
-    yield Row("OpenVINO, load and 30 inferences", f"{ours:.2f} s", f"bare {alone:.2f} s", f"{ours / alone:.2f}", "1.15")
-    yield Row("", "", f"heaptrack {theirs:.2f} s", f"{ours / theirs:.3f}")
-    ours, alone = (alternate(times, lambda v=v: run(command, v).peak_rss_bytes / MIB)[0] for v in (recorded, bare))
-    yield Row("its peak RSS", f"{ours:.1f} MiB", f"bare {alone:.1f} MiB", f"{ours - alone:+.1f} MiB", "+4.0 MiB")
+    pairs = [(run(command, recorded), run(command, bare)) for _ in range(times * 2)]
+    yield _over(pairs, "OpenVINO, load and 30 inferences", lambda ran: ran.seconds, "1.15, aim 1.10")
+    yield _over(pairs, "its CPU time", lambda ran: ran.cpu_seconds)
+    ours = min(ran.seconds for ran, _ in pairs)
+    for peer in (HEAPTRACK, MASSIF):
+        if peer.installed:
+            theirs = run(peer.command(scratch, *command), bare).seconds
+            yield Row("", "", f"{peer.name} {theirs:.2f} s", f"{ours / theirs:.3f}")
+        else:
+            yield peer.absent()
+    more = statistics.median(ran.peak_rss_bytes - alone.peak_rss_bytes for ran, alone in pairs) / MIB
+    yield Row("its peak RSS", f"{more:+.1f} MiB", "", "", "+4.0 MiB")
+    memory = read(scratch / "openvino.etmem").header.agent_bytes / MIB
+    yield Row("the agent's own memory in it", f"{memory:.2f} MiB", "", "", "4 MiB")
+
+
+def _over(pairs: Sequence[tuple[Ran, Ran]], what: str, figure: Callable[[Ran], float], bar: str = "") -> Row:
+    """The ratio of each pair, its median and the interval of 95 % of medians."""
+    middle, low, high = interval([figure(ours) / figure(bare) for ours, bare in pairs])
+    ours, bare = (min(figure(pair[side]) for pair in pairs) for side in (0, 1))
+    beside = f"{ours * 1000:.0f} ms, bare {bare * 1000:.0f} ms"
+    return Row(what, f"{middle:.3f}", beside, f"{low:.3f} to {high:.3f}", bar)
 
 
 def _whole_command(scratch: Path, times: int) -> Row:
     """The command a user types, to its end: profile and report, against memray's run."""
-    model = model_path("mlp")
+    model, name, bar = model_path("mlp"), "whole command, 64 MiB mlp", "0.60 s"
     etmem = (sys.executable, "-m", "etmem", "profile", model, "--output", scratch / "mlp.etmem")
-    memray = (sys.executable, "-m", "memray", "run", "--native", "--force", "--output", scratch / "mlp.bin")
-    ours, theirs = alternate(
-        times,
-        lambda: run(etmem).seconds,
-        lambda: run((*memray, HERE / "run_model.py", model, WIDTH)).seconds,
-    )
-    return Row("whole command, 64 MiB mlp", f"{ours:.2f} s", f"memray {theirs:.2f} s", f"{ours / theirs:.3f}", "0.60 s")
+    memray = MEMRAY_NATIVE.python(scratch, HERE / "run_model.py", model, WIDTH)
+    if not MEMRAY_NATIVE.installed:
+        (ours,) = alternate(times, lambda: run(etmem).seconds)
+        return Row(name, f"{ours:.2f} s", MEMRAY_NATIVE.absent().beside, "", bar)
+    ours, theirs = alternate(times, lambda: run(etmem).seconds, lambda: run(memray).seconds)
+    return Row(name, f"{ours:.2f} s", f"memray --native {theirs:.2f} s", f"{ours / theirs:.3f}", bar)
 
 
 def _runner(scratch: Path, options: ProfileOptions) -> tuple[str, ...]:
