@@ -21,7 +21,7 @@ ITERATIONS = 3
 
 @pytest.fixture(scope="module")
 def application(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return compile_with_executorch(SOURCE, tmp_path_factory.mktemp("device") / "device")
+    return compile_with_executorch(SOURCE, tmp_path_factory.mktemp("device") / "device", "-DETMEM_MAX_NAMES=4")
 
 
 def run(application: Path, model: Path, trace: Path, *arguments: str) -> Summary:

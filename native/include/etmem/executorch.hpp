@@ -39,6 +39,10 @@ inline etmem_id name_id(const char* text) {
   return table != nullptr && text != nullptr ? table->string(text, std::strlen(text)) : 0;
 }
 
+#ifndef ETMEM_MAX_NAMES
+#define ETMEM_MAX_NAMES 64  // of 64 bytes in each loaded method; a device with little memory sets less
+#endif
+
 /* Ids of names that come again and again. The text is kept and compared: what lies at an address may change. */
 class NameCache {
  public:
@@ -55,7 +59,7 @@ class NameCache {
   }
 
  private:
-  static constexpr size_t kEntries = 64;
+  static constexpr size_t kEntries = ETMEM_MAX_NAMES;
   struct Entry {
     etmem_id id;
     char text[60];

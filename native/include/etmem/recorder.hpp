@@ -1,7 +1,8 @@
 /* A recorder for where the agent cannot be: no file system, no threads, no libc, no malloc hook. It needs a buffer of
  * the caller's, 16 KiB are enough, and writes the same records as the agent; `etmem report` reads what comes out.
  *
- * Include it in one source file and hand its table to the client headers of each module:
+ * Include it in one source file (with ETMEM_MAX_NAMES and ETMEM_MAX_PROGRAMS set low, if etmem/wrap.hpp is there too)
+ * and hand its table to the client headers of each module:
  *
  * @code
  *   alignas(16) static unsigned char memory[16 * 1024];
@@ -14,8 +15,8 @@
  * @endcode
  *
  * One call at a time is followed: one that meets another (an interrupt, a second thread) is dropped and counted. All
- * that is reported belongs to one thread. Where a malloc of one's own can call alloc() and free(), its blocks are seen
- * like the agent's; elsewhere the blocks are what ExecuTorch's allocators, loaders and claims report.
+ * that is reported belongs to one thread. With etmem/wrap_malloc.hpp malloc's blocks are seen as the agent sees them;
+ * elsewhere the blocks are what ExecuTorch's allocators, loaders and claims report.
  */
 #ifndef ETMEM_RECORDER_HPP_
 #define ETMEM_RECORDER_HPP_
@@ -45,9 +46,9 @@ struct RecorderOptions {
   void* context = nullptr;
   uint64_t (*now_ns)() = nullptr;  // any clock that does not go back; null: no times, only an order
   uint32_t page_bytes = 4096;
-  bool follows_malloc = false;  // alloc() and free() are called for every block
+  bool follows_malloc = false;  // made() and ends() are called for every block: etmem/wrap_malloc.hpp does
   const char* arch = "";        // at most 15 characters
-  size_t own_bytes = 2048;      // of the buffer, for what the decorators keep
+  size_t own_bytes = 4096;      // of the buffer, for what the decorators keep
 };
 
 class Recorder {
@@ -63,13 +64,14 @@ class Recorder {
   size_t bytes() const { return sizeof(format::Header) + kHeaderGap + static_cast<size_t>(chunks_) * kChunk; }
   uint64_t dropped() const { return header_ == nullptr ? 0 : header_->dropped_events; }
 
-  /* Blocks of a malloc that can tell; free() before the block can be handed out again. */
-  void alloc(const void* address, size_t bytes) {
-    if (Turn turn(*this); turn && address != nullptr) event(format::kAlloc, address, bytes, 0);
+  /* Blocks of a malloc that can tell; ends() before the block can be handed out again. Whatever recorder runs takes it.
+   */
+  static void* made(void* block, size_t bytes) {
+    block_event(format::kAlloc, block, bytes);
+    return block;
   }
-  void free(const void* address) {
-    if (Turn turn(*this); turn && address != nullptr) event(format::kFree, address, 0, 0);
-  }
+  static void ends(const void* block) { block_event(format::kFree, block, 0); }
+  static void did_not_end(const void* block) { block_event(format::kUndo, block, 0); }
 
  private:
   static constexpr size_t kChunk = ETMEM_RECORDER_CHUNK;
@@ -106,6 +108,12 @@ class Recorder {
     Recorder& recorder_;
     const bool got_;
   };
+
+  static void block_event(format::EventKind kind, const void* block, size_t bytes) {
+    Recorder* self = block != nullptr ? current() : nullptr;
+    if (self == nullptr) return;
+    if (Turn turn(*self); turn) self->event(kind, block, bytes, 0);
+  }
 
   static Recorder*& current() {
     static Recorder* recorder = nullptr;
@@ -463,7 +471,10 @@ inline void* Recorder::allocate(size_t bytes) {
   if (self == nullptr) return nullptr;
   Turn turn(*self);
   bytes = (bytes + 15) & ~size_t{15};
-  if (!turn || static_cast<size_t>(self->own_end_ - self->own_) < bytes) return nullptr;
+  if (!turn || static_cast<size_t>(self->own_end_ - self->own_) < bytes) {
+    if (turn) self->drop();  // what a decorator cannot keep goes unseen
+    return nullptr;
+  }
   void* result = self->own_;
   self->own_ += bytes;
   return result;

@@ -8,55 +8,47 @@
 
 namespace etmem {
 
-#ifndef ETMEM_MAX_INSTANCES
-#define ETMEM_MAX_INSTANCES 8192  // of live delegates; a device with little memory sets less
-#endif
-
-/* The instance number of each live delegate handle. */
+/* The instance number of each live delegate handle: a model has a few dozen. */
 class Instances {
  public:
   void add(const void* handle, uint32_t instance) {
+    Entry* fresh = pool_.make(Entry{handle, instance, nullptr});
+    if (fresh == nullptr) return;
     LockGuard guard(lock_);
-    if (entries_ == nullptr) entries_ = static_cast<Entry*>(etmem_get_api()->allocate(sizeof(Entry) * kEntries));
-    if (entries_ == nullptr) return;
-    for (uint32_t n = 0, at = slot(handle); n < kEntries; ++n, at = (at + 1) % kEntries) {
-      if (entries_[at].handle != nullptr && entries_[at].handle != kGone && entries_[at].handle != handle) continue;
-      entries_[at] = {handle, instance};
-      return;
-    }
+    fresh->next = first_;
+    first_ = fresh;
   }
   /* -1 for a handle that was made before recording began. */
   int64_t find(const void* handle) {
     LockGuard guard(lock_);
-    const Entry* entry = look_up(handle);
-    return entry == nullptr ? -1 : static_cast<int64_t>(entry->instance);
+    for (const Entry* e = first_; e != nullptr; e = e->next) {
+      if (e->handle == handle) return static_cast<int64_t>(e->instance);
+    }
+    return -1;
   }
   void remove(const void* handle) {
-    LockGuard guard(lock_);
-    if (Entry* entry = look_up(handle)) entry->handle = kGone;
+    Entry* gone = nullptr;
+    {
+      LockGuard guard(lock_);
+      for (Entry** at = &first_; *at != nullptr; at = &(*at)->next) {
+        if ((*at)->handle != handle) continue;
+        gone = *at;
+        *at = gone->next;
+        break;
+      }
+    }
+    if (gone != nullptr) pool_.release(gone);
   }
 
  private:
-  static constexpr uint32_t kEntries = ETMEM_MAX_INSTANCES;
-  static inline const char gone_ = 0;
-  static constexpr const void* kGone = &gone_;
   struct Entry {
     const void* handle;
     uint32_t instance;
+    Entry* next;
   };
-  static uint32_t slot(const void* handle) {
-    return static_cast<uint32_t>((reinterpret_cast<uintptr_t>(handle) >> 4) * 0x9e3779b97f4a7c15u >> 40) % kEntries;
-  }
-  Entry* look_up(const void* handle) {
-    if (entries_ == nullptr || handle == nullptr) return nullptr;
-    for (uint32_t n = 0, at = slot(handle); n < kEntries && entries_[at].handle != nullptr;
-         ++n, at = (at + 1) % kEntries) {
-      if (entries_[at].handle == handle) return &entries_[at];
-    }
-    return nullptr;
-  }
   SpinLock lock_;
-  Entry* entries_ = nullptr;
+  Entry* first_ = nullptr;
+  Pool<Entry> pool_;
 };
 
 class TracedBackend final : public et::BackendInterface {

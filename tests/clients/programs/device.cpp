@@ -1,14 +1,14 @@
 // An application that records itself into 16 KiB: MODEL ITERATIONS TRACE [small|slow]
-// Nothing is preloaded; the pieces are appended to the file as a device would send them. `small`: no flush, the buffer is
-// all there is. `slow`: the link breaks after a few pieces.
+// Nothing is preloaded; the pieces are appended to the file as a device would send them. `small`: no flush, the buffer
+// is all there is. `slow`: the link breaks after a few pieces.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <vector>
 
+#include <executorch/extension/tensor/tensor.h>
 #include "etmem/module.hpp"
 #include "etmem/recorder.hpp"
-#include <executorch/extension/tensor/tensor.h>
 
 using executorch::runtime::EValue;
 
@@ -63,7 +63,6 @@ int main(int argc, char** argv) {
   options.now_ns = ticks;
   options.page_bytes = 16384;
   options.arch = "test-device";
-  options.own_bytes = 4096;
   if (!recorder.start(memory, sizeof memory, options)) return 6;
   etmem_set_api(recorder.api());
   const int status = run(argv[1], std::atoi(argv[2]));

@@ -2,8 +2,8 @@
 #include <cstdlib>
 #include <vector>
 
-#include "etmem/module.hpp"
 #include <executorch/extension/tensor/tensor.h>
+#include "etmem/module.hpp"
 
 using executorch::runtime::EValue;
 

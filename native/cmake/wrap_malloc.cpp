@@ -1,0 +1,1 @@
+#include "etmem/wrap_malloc.hpp"
