@@ -135,7 +135,7 @@ export class Chart {
     const top = this.partner ? Math.max(this.highest(this.whole()), this.partner.highest(this.partner.whole())) : this.highest(this.view);
     this.y = scaleLinear([0, top * 1.04], [HEIGHT - MARGIN.bottom, MARGIN.top]);
     const clip = s("g", { "clip-path": `url(#${this.id}-plot)` });
-    const picture = s("svg", { width, height: HEIGHT, role: "img", "aria-label": this.describe() },
+    const picture = s("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, width, height: HEIGHT, role: "img", "aria-label": this.describe() },
       s("defs", {}, s("clipPath", { id: `${this.id}-plot` }, s("rect", { x: MARGIN.left, y: 0, width: Math.max(width - MARGIN.left - MARGIN.right, 0), height: HEIGHT })),
         s("pattern", { id: `${this.id}-hatch`, width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" }, s("line", { x1: 0, y1: 0, x2: 0, y2: 6, class: "hatch" }))));
     put(clip, this.bands(), ...this.areas(), this.rssLines());

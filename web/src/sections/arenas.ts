@@ -87,7 +87,7 @@ class Maps {
     const x = scaleLinear([-1, count + 1], [MARGIN.left, this.width - MARGIN.right]);
     const y = scaleLinear([0, Math.max(total, 1)], [HEIGHT - MARGIN.bottom, MARGIN.top]);
     const top = scaleLinear([0, Math.max(...live, 1)], [MARGIN.top - 8, 14]);
-    const picture = s("svg", { width: this.width, height: HEIGHT, role: "img", "aria-label": `Planned memory of ${plain(plan.method)}: ${exactSize(total)}, at most ${exactSize(live[peak + 1]!)} in use at ${when(plan, peak)}` });
+    const picture = s("svg", { viewBox: `0 0 ${this.width} ${HEIGHT}`, width: this.width, height: HEIGHT, role: "img", "aria-label": `Planned memory of ${plain(plan.method)}: ${exactSize(total)}, at most ${exactSize(live[peak + 1]!)} in use at ${when(plan, peak)}` });
     const grid = s("g", { class: "axes" });
     for (const tick of niceBytes(total, 4)) put(grid, s("line", { x1: MARGIN.left, x2: this.width - MARGIN.right, y1: y(tick), y2: y(tick), class: "grid" }), s("text", { x: MARGIN.left - 8, y: y(tick) + 4, "text-anchor": "end" }, size(tick)));
     for (const tick of x.ticks(Math.min(count, 10)).filter((one) => Number.isInteger(one) && one >= 0 && one < count)) put(grid, s("text", { x: (x(tick) + x(tick + 1)) / 2, y: HEIGHT - 10, "text-anchor": "middle" }, String(tick)));

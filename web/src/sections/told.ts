@@ -84,7 +84,7 @@ function line(state: State, one: ToldSeries): HTMLElement {
     const end = x.range()[1]!;
     const path = one.values.map((value, index) => `${index ? "H" : "M"}${x(one.times_ns[index]!).toFixed(1)}${index ? "V" : ","}${y(value).toFixed(1)}`).join("");
     const most = Math.max(...one.values);
-    const picture = s("svg", { width, height: HEIGHT, role: "img", "aria-label": `${plain(one.name)}: ${shown(one, Math.min(...one.values))} to ${shown(one, most)}` });
+    const picture = s("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, width, height: HEIGHT, role: "img", "aria-label": `${plain(one.name)}: ${shown(one, Math.min(...one.values))} to ${shown(one, most)}` });
     for (const tick of [low, high]) put(picture, s("line", { x1: MARGIN.left, x2: end, y1: y(tick), y2: y(tick), class: "grid" }), s("text", { x: MARGIN.left - 8, y: y(tick) + 4, "text-anchor": "end" }, shown(one, tick)));
     put(picture, s("path", { d: `${path}H${end.toFixed(1)}`, class: one.kind }), s("text", { x: MARGIN.left + 6, y: MARGIN.top + 12, class: "band-name" }, shorten(plain(one.name), 80)));
     holder.replaceChildren(picture);
