@@ -72,9 +72,12 @@ def sums_at(stamps: U64, begin: U64, end: U64, group: npt.NDArray[np.int32], gro
     width = len(stamps) + 1
     first = np.searchsorted(stamps, begin, "left")
     after = np.searchsorted(stamps, end, "left")
-    cells = group.astype(np.int64) * width
+    # What begins and ends between two of the stamps is most of a long trace, and live at none.
+    seen = np.flatnonzero(first < after)
+    cells = group[seen].astype(np.int64) * width
     size = groups * width
-    added = np.bincount(cells + first, weights, size)[:size]
-    taken = np.bincount(cells + after, weights, size)[:size]
+    kept = weights[seen] if weights is not None else None
+    added = np.bincount(cells + first[seen], kept, size)[:size]
+    taken = np.bincount(cells + after[seen], kept, size)[:size]
     change = (added - taken).reshape(groups, width)
     return np.rint(np.cumsum(change, axis=1)[:, :-1]).astype(np.int64)

@@ -167,9 +167,8 @@ def _owner_peaks(context: Context) -> set[int]:
     """Where each counted owner is largest, over all and in each group of phases."""
     found = set()
     window = context.ledger.window
-    owners = {key.owner for key in context.keys if key.counted}
-    for owner in owners:
-        line = context.ledger.owner_timeline(owner) if len(owners) > 1 else context.ledger.total
+    for owner in {key.owner for key in context.keys if key.counted}:
+        line = context.ledger.owner_timeline(owner)
         found.add(line.peak(window.since, window.until)[0])
         for kind in {span.kind for span in context.spans}:
             tops = [line.peak(span.begin, span.end) for span in context.spans if span.kind is kind]

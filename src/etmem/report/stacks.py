@@ -12,7 +12,7 @@ from pathlib import PurePath
 import numpy as np
 
 from etmem.analysis.context import Context
-from etmem.analysis.lookup import I64
+from etmem.analysis.lookup import I64, alike
 from etmem.analysis.owners import allocation_functions, function_name
 from etmem.delegates.description import Description
 from etmem.model.words import Category
@@ -20,8 +20,6 @@ from etmem.report.demangle import demangle
 from etmem.report.scope_names import ScopeNames
 
 UNKNOWN = "[unknown]"
-_DENSE = 1 << 20
-"""Labels that a table is made for."""
 AT = ("load", "inference", "steady")
 """The moments of ``Weights.live``."""
 
@@ -105,30 +103,11 @@ def grouped(context: Context, rows: I64) -> Groups:
         context.ledger.code[rows],
         context.file_bytes[rows] > 0,
     )
-    label, count = np.zeros(len(rows), np.int64), 1
-    for column in columns:
-        # Numbered anew before each column, so that the product never leaves 64 bits.
-        label, count = _numbered(label, count)
-        width = int(column.max()) + 1 if len(column) else 1
-        label = label * width + column
-        count *= width
-    member, count = _numbered(label, count)
-    first = np.empty(count, np.int64)
+    distinct, member = alike(*columns)
+    first = np.empty(distinct.shape[1], np.int64)
     first[member[::-1]] = np.arange(len(rows))[::-1]
-    scopes, called, keys, files = ([column[row] for row in first.tolist()] for column in columns)
-    parts = zip(scopes, called, keys, files, rows[first].tolist(), strict=True)
-    return Groups(rows, tuple(Group(int(a), int(b), int(c), bool(d), row) for a, b, c, d, row in parts), member)
-
-
-def _numbered(label: I64, count: int) -> tuple[I64, int]:
-    """Labels below ``count`` without gaps between them, in the same order, and how many there are."""
-    if count > _DENSE:
-        values, number = np.unique(label, return_inverse=True)
-        return number.astype(np.int64), len(values)
-    # Millions of blocks have a few hundred labels: looked up, not sorted.
-    seen = np.zeros(count, np.bool_)
-    seen[label] = True
-    return (np.cumsum(seen) - 1)[label], int(np.count_nonzero(seen))
+    parts = zip(*distinct.tolist(), rows[first].tolist(), strict=True)
+    return Groups(rows, tuple(Group(a, b, c, bool(d), row) for a, b, c, d, row in parts), member)
 
 
 def scope_path(context: Context, names: ScopeNames, group: Group) -> tuple[str, ...]:
