@@ -91,8 +91,8 @@ def _nanoseconds(out: str) -> float:
 def _reading(scratch: Path, program: Path) -> Iterator[Row]:
     """All of them inside one inference: none can be left out of the analysis."""
     raw, trace = scratch / "ten.raw", scratch / "ten.etmem"
-    etmem = (sys.executable, "-m", "etmem", "run", "--quiet", "--raw", "--output", raw)
-    run((*etmem, "--", program, READ_EVENTS // 2, "scope"))
+    command = (str(program), str(READ_EVENTS // 2), "scope")
+    run(command, environment(Launch(command=command, agent=build.agent(), trace=raw), os.environ))
     pack(raw, trace)
     before, after = (path.stat().st_size / READ_EVENTS for path in (raw, trace))
     yield Row("bytes per event, while recording", f"{before:.2f} B")

@@ -1,10 +1,20 @@
-"""Writes the seeds of a run with phases, delegates, a balance and rows of every table: python -m tests.fuzz.seeds."""
+"""Writes the seeds of the traces: python -m tests.fuzz.seeds.
+
+A run with phases, delegates, a balance and rows of every table; and one file for each way in which a trace can lie.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from etmem.trace import layout
+from etmem.trace.layout import MetaType
 from etmem.trace.pack import pack
+from etmem.trace.tables import ScopeKind
+from etmem.trace.writer import TraceBuilder
 from tests.analysis.worlds import World, rss_edges
 from tests.fuzz.targets import CORPUS
+from tests.trace.test_moving import CHUNK, EVENTS, full_chunk, moved
 
 
 def run_with_phases() -> World:
@@ -29,7 +39,35 @@ def run_with_phases() -> World:
     return world
 
 
+def hostile() -> Iterator[tuple[str, bytes]]:
+    whole = full_chunk()
+    yield "moving", moved(whole, 512, 0)
+    yield "moved", moved(whole, CHUNK, 5)
+    yield "moved_from_another", moved(whole[:1000] + bytes(32) + whole[1032:], CHUNK, 0, target=0)
+    yield "cut", bytes(whole[:4700])
+    yield (
+        "big_endian",
+        bytes(whole[:8])
+        + bytes(byte for at in range(8, 40, 4) for byte in whole[at : at + 4][::-1])
+        + bytes(whole[40:]),
+    )
+    yield "newer", bytes(whole[:8]) + b"\x09" + bytes(whole[9:])
+    for name, stamp in (("twice", 1), ("far_apart", 2**60)):
+        found = bytearray(whole)
+        found[EVENTS + 64 : EVENTS + 72] = stamp.to_bytes(8, "little")
+        yield name, bytes(found)
+    circle = TraceBuilder(chunk_bytes=CHUNK)
+    circle.scope_begin(ScopeKind.INFERENCE, parent=2)
+    circle.scope_begin(ScopeKind.INFERENCE, parent=1)
+    yield "circle", circle.to_bytes()
+    counts = TraceBuilder(chunk_bytes=CHUNK)
+    counts._meta(MetaType.STACK, layout.STACK.pack(1, 2**32 - 1))
+    yield "huge_count", counts.to_bytes()
+
+
 def main() -> None:
+    for name, data in hostile():
+        (CORPUS / f"report/{name}.trace").write_bytes(data)
     raw = CORPUS / "report/phases.trace"
     raw.write_bytes(run_with_phases().to_bytes())
     pack(raw, raw.with_suffix(".packed"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 from struct import Struct
 
@@ -14,10 +15,11 @@ from etmem.model.errors import TraceError
 from etmem.trace import layout, packed
 from etmem.trace.arenas import arenas
 from etmem.trace.blocks import blocks
+from etmem.trace.header import read_header
 from etmem.trace.layout import MetaType
 from etmem.trace.pack import pack
-from etmem.trace.reader import parse
-from etmem.trace.tables import ScopeKind, Trace
+from etmem.trace.reader import parse, read
+from etmem.trace.tables import EventKind, ScopeKind, Trace
 from etmem.trace.writer import TraceBuilder
 from tests.trace.sample import columns, everything
 
@@ -115,6 +117,28 @@ def test_counts_that_promise_more_than_there_is(tmp_path: Path) -> None:
     raw.write_bytes(RAW[:-100])
     pack(raw, tmp_path / "packed")
     assert packed.parse(np.fromfile(tmp_path / "packed", np.uint8)).header.truncated
+
+
+def test_a_trace_of_four_gigabytes_is_read_in_little_memory(tmp_path: Path) -> None:
+    """GIVEN chunks that were allocated ahead, and one more behind 4 GiB of them THEN only they are looked at."""
+    path = tmp_path / "large.etmem"
+    path.write_bytes(RAW)
+    header = read_header(np.frombuffer(RAW, np.uint8))
+    index = -(-(4 << 30) // header.chunk_bytes)
+    last = layout.CHUNK.pack(layout.CHUNK_MAGIC, layout.ChunkKind.EVENTS, 1, index, 0, 0, 0, 0, 0, 0)
+    word = 64 | EventKind.ALLOC << layout.SIZE_BITS
+    with path.open("r+b") as file:
+        file.truncate(header.header_bytes + (index + 1) * header.chunk_bytes)
+        file.seek(header.header_bytes + index * header.chunk_bytes)
+        file.write(last + Struct("<3Q2I").pack(10**6, 0x7000_0000, word, 0, 0))
+    tracemalloc.start()
+    trace = read(path)
+    table, _ = blocks(trace)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(trace.events) == len(parse(RAW).events) + 1
+    assert table.begin[-1] == 10**6
+    assert most < 64 << 20
 
 
 def test_scopes_inside_each_other_are_an_error() -> None:
