@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import etmem
-from etmem.bundle.comparing import compare_runs
+from etmem.bundle.comparing import compare_as_page, compare_runs
 from etmem.bundle.redaction import machine_names, redact
 from etmem.bundle.sources import load
 from etmem.bundle.writing import write_bundle
@@ -40,6 +40,16 @@ def test_a_bundle_is_compared_as_its_trace_is(folder, archive, trace):
         assert found.empty
         assert found.blocks_compared == "all"
     assert load(archive).summary == etmem.load(trace).summary
+
+
+def test_a_bundle_has_its_trace_s_timeline_and_a_redacted_one_its_summary_s(archive, trace, tmp_path):
+    write_bundle(tmp_path / "plain.zip", trace, redacted=True)
+    pages = [load(path, page=True).page for path in (trace, archive, tmp_path / "plain.zip")]
+    assert pages[0].samples == pages[1].samples
+    assert len(pages[2].samples.stamps) == 3 * len(pages[2].summary.phases) < len(pages[1].samples.stamps)
+    found, html = compare_as_page(archive, tmp_path / "plain.zip")
+    assert found.empty
+    assert html.count("</script>") == 2
 
 
 def test_the_same_run_gives_the_same_archive(archive, trace, tmp_path):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
 from etmem.analysis.diff import diff
-from etmem.bundle.comparing import compare_as_page
+from etmem.bundle.comparing import compare_as_page, compare_programs
 from etmem.report.diff_html import render
+from etmem.report.diff_program import to_html
 from etmem.report.moment_samples import moment_data
 from tests.report import samples
 from tests.report.views import HOSTILE, MIB, ODD, view_of
@@ -94,6 +96,27 @@ def test_zooming_one_leaves_the_scale_of_bytes(show, compared):
     page.keyboard.press("+")
     assert page.locator("#timeline-a .axes text[text-anchor=end]").all_text_contents() == ticks
     page.click("#timeline .reset")
+
+
+def test_two_programs_have_a_page_of_what_their_files_say(show, model):
+    found = compare_programs(model("convs"), model("convs_three_delegates"))
+    page = show(to_html(found).encode())
+    shown = page.locator("#changes tbody tr").count()
+    assert shown == len(found.changes) > 8
+    planned = next(row for row in found.changes if row.what == "planned")
+    row = page.locator("#changes tbody tr", has=page.locator("td", has_text="planned[1]"))
+    assert row.locator("[data-bytes]").evaluate_all("all => all.map(one => Number(one.dataset.bytes))") == [
+        planned.a, planned.b, planned.delta,
+    ]  # fmt: skip
+    assert page.locator("#verdict .figure").count() == 3
+    page.keyboard.press("b")
+    assert f"+{planned.delta:,} B" in row.inner_text()
+    hostile = replace(found, changes=(replace(planned, name=HOSTILE, method=HOSTILE), *found.changes))
+    page = show(to_html(replace(hostile, a=HOSTILE)).encode())
+    assert page.locator("img, iframe").count() == 0
+    assert "\u202e" not in page.locator("body").inner_text()
+    page = show(to_html(replace(found, changes=())).encode())
+    assert "No change in what the files say" in page.locator("#verdict").inner_text()
 
 
 def test_equal_runs_say_so(show, real):

@@ -3,6 +3,7 @@
 import { h } from "./dom";
 import { plain, shorten } from "./names";
 import type { State } from "./state";
+import { showAllDigits } from "./units";
 
 export function banner(title: string, facts: string, states: State[]): HTMLElement {
   return h("header", { class: "top" },
@@ -17,7 +18,8 @@ function digitsButton(states: State[]): HTMLElement {
   button.addEventListener("click", () => {
     const on = button.getAttribute("aria-pressed") !== "true";
     button.setAttribute("aria-pressed", String(on));
-    for (const state of states) state.setAllDigits(on);
+    showAllDigits(on);
+    for (const state of states) state.redraw();
   });
   return button;
 }

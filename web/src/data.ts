@@ -131,10 +131,16 @@ export interface Diff {
 /** src/etmem/report/diff_html.py: two runs, of which only what timelines are drawn from is there. */
 export interface DiffReport { version: number; title: string; diff: Diff; a: Report; b: Report; words: Word[] }
 
+export interface FileChange { method: string | null; what: string; name: string; a: number | null; b: number | null; unit: string }
+/** src/etmem/report/diff_program.py: two program files, nothing run. */
+export interface ProgramsReport {
+  version: number; title: string; programs: { a: string; b: string; changes: FileChange[] }; words: Word[];
+}
+
 /** Base64 of zlib of JSON. */
-export async function decode(packed: string): Promise<Report | DiffReport> {
+export async function decode(packed: string): Promise<Report | DiffReport | ProgramsReport> {
   const binary = atob(packed.trim());
   const bytes = Uint8Array.from(binary, (character) => character.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return (await new Response(stream).json()) as Report | DiffReport;
+  return (await new Response(stream).json()) as Report | DiffReport | ProgramsReport;
 }

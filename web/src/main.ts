@@ -1,6 +1,7 @@
 import "./style.css";
 import { decode, type Report } from "./data";
 import { diffPage, type Page } from "./diff/page";
+import { programsPage } from "./diff/programs";
 import { h, put } from "./dom";
 import { prepareWords } from "./explain";
 import { keyboard } from "./keyboard";
@@ -28,7 +29,7 @@ async function start(): Promise<void> {
   try {
     const report = await decode(document.getElementById("etmem-data")!.textContent ?? "");
     document.body.append(prepareWords(report.words), tooltipElement());
-    const { states, parts } = "diff" in report ? diffPage(report) : runPage(report);
+    const { states, parts } = "diff" in report ? diffPage(report) : "programs" in report ? programsPage(report) : runPage(report);
     put(page, ...parts);
     keyboard(states);
     document.documentElement.dataset["ready"] = "true";

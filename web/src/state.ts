@@ -1,7 +1,6 @@
 // What several views share: the moment that is looked at, and whom to tell when it or the units change.
 
 import type { Report } from "./data";
-import { showAllDigits } from "./units";
 
 type Listener = () => void;
 
@@ -30,11 +29,6 @@ export class State {
   moveToMark(name: string): void {
     const mark = this.report.marks.find((one) => one.name === name);
     if (mark) this.moveTo(mark.stamp);
-  }
-
-  setAllDigits(on: boolean): void {
-    showAllDigits(on);
-    this.redraw();
   }
 
   redraw(): void { for (const listener of this.redrawn) listener(); }

@@ -16,7 +16,7 @@ from etmem.cli.parameters import PATH, json_option
 @click.argument("b", metavar="B", type=PATH)
 @json_option
 @click.option("--markdown", metavar="FILE", help="A table for a pull request; - for stdout, without the text.")
-@click.option("--html", metavar="FILE", help="One page with two timelines; of runs.")
+@click.option("--html", metavar="FILE", help="One page; of two runs with both timelines.")
 @click.option("--full", is_flag=True, help="Phases, arenas, instances, operators, blocks, and what stands beside.")
 @click.option("--quiet", "-q", is_flag=True, help="No text and no progress line.")
 def command(a: Path, b: Path, json: str | None, markdown: str | None, html: str | None, full: bool, quiet: bool) -> int:
@@ -32,15 +32,14 @@ def command(a: Path, b: Path, json: str | None, markdown: str | None, html: str 
     """
     from etmem.bundle.comparing import compare_as_page, compare_programs, compare_runs
     from etmem.bundle.sources import Kind, kind_of
-    from etmem.model.errors import UsageError
     from etmem.report import diff as text
     from etmem.report import diff_markdown, diff_program
 
     with progress(f"comparing {a.name} and {b.name}", quiet=quiet):
         if Kind.PROGRAM in (kind_of(a), kind_of(b)):
-            if html is not None:
-                raise UsageError("--html shows runs, and these are programs", "Leave it out, or profile the programs.")
             programs = compare_programs(a, b)
+            if html is not None:
+                write_file(diff_program.to_html(programs), html)
             results = (diff_program.to_json(programs), diff_program.to_markdown(programs))
             shown = diff_program.render(programs, width=text_width())
             wrong = False

@@ -1,16 +1,29 @@
-"""A diff of two program files as text, JSON and Markdown."""
+"""A diff of two program files as text, JSON, Markdown and HTML."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 
 from etmem.analysis.diff_program import FileChange, ProgramDiff
 from etmem.model.codec import to_data
+from etmem.report.explain import Entry, entries
 from etmem.report.markdown_table import code, table
 from etmem.report.table import MIN_WIDTH, grid, join_parts
 from etmem.report.units import clean
 
+VERSION = 1
 _HEADER = ("change", "what", "a", "b")
+
+
+@dataclass(frozen=True)
+class ProgramsData:
+    """``web/src/data.ts`` names the same fields. What tells it from other pages is ``programs``."""
+
+    version: int
+    title: str
+    programs: ProgramDiff
+    words: tuple[Entry, ...]
 
 
 def render(diff: ProgramDiff, *, width: int = MIN_WIDTH) -> str:
@@ -26,6 +39,15 @@ def render(diff: ProgramDiff, *, width: int = MIN_WIDTH) -> str:
 def to_json(diff: ProgramDiff) -> str:
     data = to_data(diff)
     return json.dumps({"schema": data.pop("schema"), **data}, indent=2, ensure_ascii=True) + "\n"
+
+
+def to_html(diff: ProgramDiff) -> str:
+    """The reports' page, with every change in one table."""
+    from etmem.report.html import page
+
+    title = f"{diff.a} \N{RIGHTWARDS ARROW} {diff.b}"
+    data = ProgramsData(VERSION, title, diff, tuple(entries().values()))
+    return page(data, title, f"etmem diff {diff.a} {diff.b}")
 
 
 def to_markdown(diff: ProgramDiff) -> str:

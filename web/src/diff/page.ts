@@ -29,7 +29,7 @@ export function diffPage(report: DiffReport): Page {
   return { states, parts: [head, navigation(parts, PARTS), ...parts] };
 }
 
-const sides = (a: string, b: string): string => `a: ${shorten(plain(a), 60)}, b: ${shorten(plain(b), 60)}`;
+export const sides = (a: string, b: string): string => `a: ${shorten(plain(a), 60)}, b: ${shorten(plain(b), 60)}`;
 
 function footer(): HTMLElement {
   const keys = [["j k", "next, previous part"], ["t", "theme"], ["b", "all digits"], ["← →", "move in a timeline"], ["+ − 0", "zoom"], ["l i s", "load peak, inference peak, steady"]] as const;
