@@ -22,7 +22,7 @@ from etmem.planning.targets import PlanTarget, plan_target
 from etmem.planning.verdict import verdicts
 from etmem.program import inputs, is_constant_method, outputs, read_data, require_plan
 from etmem.program.bounds import dynamic_bound
-from etmem.program.reader import opened
+from etmem.program.reader import opened, sampled
 
 if TYPE_CHECKING:
     import os
@@ -38,7 +38,7 @@ def plan(path: str | os.PathLike[str], options: PlanOptions | None = None) -> Pr
     options = options or PlanOptions()
     target = plan_target(options.target, options.cpu)
     data = tuple(read_data(file) for file in options.data)
-    with opened(path) as (program, view):
+    with opened(path) as (program, view), sampled(path) as read:
         plans = _plans(program, options)
         instances = {
             found.name: tuple(_instances(program, found, view, target, options)) for found in plans
@@ -47,7 +47,7 @@ def plan(path: str | os.PathLike[str], options: PlanOptions | None = None) -> Pr
         known = all(found.estimate is not None for every in instances.values() for found in every)
         check_data(wanted, data, all_known=known)
         methods = tuple(_method(program, data, found, instances[found.name], options) for found in plans)
-        remarks = findings(program, view, plans, methods, instances, options.options)
+        remarks = findings(program, read, plans, methods, instances, options.options)
     estimate = () if target.microcontroller else forecasts(_run(program, data, plans, instances, target, options))
     loads = _loads(instances)
     files = (contents(program, loads), *(data_contents(file, loads) for file in data))

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from etmem.planning.estimate import Instance
     from etmem.planning.model import MethodPlan
+    from etmem.program.file import Read
     from etmem.program.model import Plan, Program
 
 _LEAST_BYTES = 64 * 1024
@@ -28,13 +29,13 @@ _LEAST_SHARE = 0.01
 
 def findings(
     program: Program,
-    view: memoryview,
+    read: Read,
     plans: Sequence[Plan],
     methods: Sequence[MethodPlan],
     instances: Mapping[str, Sequence[Instance]],
     options: Mapping[str, str],
 ) -> tuple[Finding, ...]:
-    """``view`` is the mapped program."""
+    """``read`` gives bytes of the program."""
     least = _LEAST_SHARE * max(
         program.file_bytes, max((arena.bytes for method in methods for arena in method.arenas), default=0)
     )
@@ -45,7 +46,7 @@ def findings(
         found += _dynamic(plan, method, instances.get(plan.name, ()))
         found += _waste(method)
     found += _packed_twice(instances, options)
-    found += _stored_twice(program, view)
+    found += _stored_twice(program, read)
     kept = [finding for finding in found if finding.bytes >= max(least, _LEAST_BYTES)]
     return tuple(sorted(kept, key=lambda finding: (-(finding.saving_bytes or 0), -finding.bytes)))
 
@@ -143,8 +144,8 @@ def _packed_twice(instances: Mapping[str, Sequence[Instance]], options: Mapping[
         )
 
 
-def _stored_twice(program: Program, view: memoryview) -> Iterator[Finding]:
-    groups = duplicates(program, view)
+def _stored_twice(program: Program, read: Read) -> Iterator[Finding]:
+    groups = duplicates(program, read)
     again = sum(group.bytes * (len(group.names) - 1) for group in groups)
     if not again:
         return

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from etmem.model.errors import ProgramError
 from etmem.program import header as headers
 from etmem.program.check import checked
-from etmem.program.file import FileKind, identify, mapped
+from etmem.program.file import FileKind, Read, identify, mapped, sparse
 from etmem.program.flatbuffer import Buffer, MalformedError, Table
 from etmem.program.methods import plan
 from etmem.program.model import (
@@ -54,6 +54,16 @@ def opened(path: str | os.PathLike[str]) -> Iterator[tuple[Program, memoryview]]
             view = whole[start : start + size]
             program = _program(view, str(path))
         yield program, view
+
+
+@contextmanager
+def sampled(path: str | os.PathLike[str]) -> Iterator[Read]:
+    """For a few bytes of a program's segments: places are those in the program, also of one in a .bpte."""
+    with mapped(path) as whole, sparse(path) as read:
+        start = 0
+        if identify(bytes(whole[:64]), Path(path).name) is FileKind.BPTE:
+            start = Buffer(whole).root("BundledProgram").data("program")[0]
+        yield lambda place, count: read(start + place, count)
 
 
 def read_bytes(data: bytes, name: str = "program") -> Program:
