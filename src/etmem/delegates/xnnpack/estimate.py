@@ -80,7 +80,8 @@ def _operator(graph: Graph, node: XNode, known: Tiles, machine: Machine, notes: 
     whole = node.kind == "ConvTranspose2d" and packing.is_whole(graph, node, known)
     if node.kind in _WITH_WEIGHTS:
         yield from probe(node, graph.values[node.inputs[1]], kernel(graph, node, known), known, whole=whole)
-    yield from operator_bytes(node, known)
+    on_the_fly = node.kind == "Convert" and graph.values[node.outputs[0]].dtype is DataType.QDINT8
+    yield from operator_bytes(node, known, on_the_fly=on_the_fly)
     if whole:
         yield whole_image_context(known)
     if node.kind in _MATRICES:
@@ -93,6 +94,10 @@ def _operator(graph: Graph, node: XNode, known: Tiles, machine: Machine, notes: 
         yield from _pointers(node.kind, found[1] if found else 0, machine, known)
         if zeros := packing.zero_buffer(graph, node, known):
             yield BlobBlock(Category.PACKED_WEIGHTS, zeros, Life.LOADED, _sure(known), f"{node.kind} padding")
+        if is_dynamic(graph, node):
+            # Every image is padded with its own zero point.
+            images = graph.values[node.outputs[0]].dims[:1]
+            yield _buffer(machine.pointer_bytes * (images[0] if images else 1), f"{node.kind} padding", known)
     else:
         yield from _tables(graph, node, known, machine)
     if node.kind == "ScaledDotProductAttention":

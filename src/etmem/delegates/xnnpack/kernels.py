@@ -22,8 +22,8 @@ def gemm_for(tiles: Tiles, weights: XValue, columns: int, *, image: bool, dynami
     if weights.dtype is DataType.FP32:
         return _float(tiles, columns, image=image)
     if dynamic:
-        choose = _DYNAMIC.get(weights.dtype)
-        return None if image or choose is None else choose(tiles)
+        choose = (_DYNAMIC_IMAGE if image else _DYNAMIC).get(weights.dtype)
+        return None if choose is None else choose(tiles)
     if weights.dtype not in INT8:
         return None
     if image:
@@ -35,6 +35,9 @@ _DYNAMIC: dict[DataType, Callable[[Tiles], Gemm | None]] = {
     DataType.QCINT8: lambda tiles: tiles.int8_dynamic,
     DataType.QCINT4: lambda tiles: tiles.int4,
     DataType.QBINT4: lambda tiles: tiles.int4_blocks,
+}
+_DYNAMIC_IMAGE: dict[DataType, Callable[[Tiles], Gemm | None]] = {
+    DataType.QCINT8: lambda tiles: tiles.int8_dynamic_image
 }
 
 

@@ -49,6 +49,7 @@ _OPERATORS = {
     "ConvTranspose2d": _Sizes(OPERATOR + 264, 264 + 224),
     "DepthwiseConv2d": _Sizes(OPERATOR + 264 + 336, 264 + 224),
     "BatchMatrixMultiply": _Sizes(OPERATOR + 288 + 688, 264),
+    "Lookup": _Sizes(OPERATOR + 256, 176 + 256),
     "MaxPooling2d": _Sizes(OPERATOR, 88 + 224),
     "AvgPooling2d": _Sizes(OPERATOR, 88 + 224),
     "GlobalAvgPooling2d": _Sizes(OPERATOR + 272, 88 + 40),
@@ -65,10 +66,10 @@ _OPERATORS = {
 }  # fmt: skip
 
 
-def operator_bytes(node: XNode, tiles: Tiles) -> Iterator[BlobBlock]:
-    """The structures of one operator; a concatenation is one for each input."""
+def operator_bytes(node: XNode, tiles: Tiles, *, on_the_fly: bool) -> Iterator[BlobBlock]:
+    """The structures of one operator; a concatenation is one for each input. ``on_the_fly``: it quantizes by row."""
     sure = Sureness.EXACT if tiles.counted and node.kind not in _UNCOUNTED else Sureness.COMPUTED
-    found = _OPERATORS.get(node.kind, _UNARY)
+    found = _COPY if on_the_fly else _OPERATORS.get(node.kind, _UNARY)
     if node.kind.startswith("Concatenate"):
         found = _Sizes(0, _COPY.other * len(node.inputs))
     size = found.aligned
@@ -94,6 +95,7 @@ _PROBE_STRUCTURES = 1900
 _PROBE_DEPTH, _PROBE_TAPS = 32, 415
 """Inputs of a made-up matrix, and inputs and taps of a made-up transposed convolution, which has so many outputs:"""
 _PROBE_OUTPUTS = 48
+_FLOAT_BITS = 32
 
 
 def probe(node: XNode, weights: XValue, gemm: Gemm | None, tiles: Tiles, *, whole: bool) -> Iterator[BlobBlock]:
@@ -104,10 +106,11 @@ def probe(node: XNode, weights: XValue, gemm: Gemm | None, tiles: Tiles, *, whol
     numbers = 0
     if gemm is not None and node.kind == "ConvTranspose2d":
         wide = (tiles.transposed or tiles).f32_image.columns
-        numbers = _PROBE_TAPS * (_PROBE_OUTPUTS if gemm.columns >= wide or weights.dtype.bits < 32 else wide - 1)
+        outputs = _PROBE_OUTPUTS if gemm.columns >= wide or weights.dtype.bits < _FLOAT_BITS else wide - 1
+        numbers = _PROBE_TAPS * (outputs + -(-outputs // gemm.columns) * gemm.columns)
     elif gemm is not None and node.kind in ("FullyConnected", "DynamicFullyConnected"):
-        numbers = gemm.columns * max(gemm.depth, _PROBE_DEPTH)
-    size = 2 * numbers * weights.dtype.bits // 8 + _PROBE_STRUCTURES + (tiles.operator_bytes if gemm else 0)
+        numbers = 2 * gemm.columns * max(gemm.depth, _PROBE_DEPTH)
+    size = numbers * weights.dtype.bits // 8 + _PROBE_STRUCTURES + (tiles.operator_bytes if gemm else 0)
     name = f"{node.kind} {weights.dtype.name} {gemm} {whole}"
     yield BlobBlock(Category.METADATA, size, Life.MOMENT, Sureness.COMPUTED, "probe", once=name)
 

@@ -60,6 +60,7 @@ class Tiles:
     int8_image: Gemm
     int8_dynamic: Gemm
     """Int8 weights, activations quantized on the fly."""
+    int8_dynamic_image: Gemm
     int4: Gemm
     """Weights with a scale for each channel, activations quantized on the fly."""
     int4_blocks: Gemm
@@ -92,10 +93,10 @@ _ARM_OPERATOR_BYTES = 1280
 
 def _x86(
     f32: Gemm, narrow: Gemm, int8: Gemm, dynamic: Gemm, int4: Gemm, blocks: Gemm, depthwise: tuple[int, int],
-    *, counted: bool = True,
+    *, image: Gemm | None = None, counted: bool = True,
 ) -> Tiles:  # fmt: skip
     return Tiles(
-        f32, narrow, f32, int8, int8, int8, dynamic, int4, blocks, (depthwise[0],) * 4, depthwise[1],
+        f32, narrow, f32, int8, int8, int8, dynamic, image or dynamic, int4, blocks, (depthwise[0],) * 4, depthwise[1],
         alignment=64, operator_bytes=0, context_bytes=0, cache_bytes=_X86_CACHE, transposed=None, counted=counted,
     )  # fmt: skip
 
@@ -107,7 +108,8 @@ def _rows(rows: int, columns: int, depth: int, planes: int = 1) -> Gemm:
 _SSE = (_rows(4, 4, 8), _rows(5, 4, 8, 2))
 _TABLE = {
     "avx512": _x86(
-        Gemm(7, 32), Gemm(7, 16), Gemm(7, 16, 8), _rows(5, 64, 4), _rows(8, 16, 8, 2), _rows(8, 16, 8, 2), (16, 32)
+        Gemm(7, 32), Gemm(7, 16), Gemm(7, 16, 8), _rows(5, 64, 4), _rows(8, 16, 8, 2), _rows(8, 16, 8, 2), (16, 32),
+        image=Gemm(10, 16, 8),
     ),
     "avx2": _x86(
         Gemm(5, 16), Gemm(10, 8, row_cases=(1, 5)), Gemm(3, 8, 8), _rows(4, 8, 8), _rows(4, 8, 8, 2),
@@ -131,7 +133,7 @@ def _arm(
     *, counted: bool = False,
 ) -> Tiles:  # fmt: skip
     return Tiles(
-        f32, Gemm(4, 2, row_cases=()), image, int8, int8, int8, dynamic, *int4, (8, 8, depthwise, 8), 16,
+        f32, Gemm(4, 2, row_cases=()), image, int8, int8, int8, dynamic, int8, *int4, (8, 8, depthwise, 8), 16,
         alignment=16, operator_bytes=_ARM_OPERATOR_BYTES, context_bytes=16, cache_bytes=_ARM_CACHE, transposed=None,
         counted=counted,
     )  # fmt: skip
@@ -177,6 +179,7 @@ def _sme(words: int, *, counted: bool) -> Tiles:
         int8_tensor=late.int8,
         int8_image=Gemm(side, side, 4, (), left=Left.BYTES),
         int8_dynamic=Gemm(words, 4 * words, 4, left=Left.BLOCKS),
+        int8_dynamic_image=late.int8_dynamic_image,
         int4=Gemm(words, 4 * words, 16, planes=2, left=Left.BLOCKS),
         int4_blocks=late.int4_blocks,
         depthwise_f32=late.depthwise_f32,

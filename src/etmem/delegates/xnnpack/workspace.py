@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from etmem.delegates.xnnpack.graph import NONE, DataType
 from etmem.delegates.xnnpack.kernels import convolution_gemm, fully_connected_gemm, is_dynamic, matrix
 from etmem.delegates.xnnpack.left import Sizes, image_operand, left_operand, stacked_operand
+from etmem.delegates.xnnpack.lowering import BINARY, UNARY
 from etmem.delegates.xnnpack.packing import EXTRA_BYTES, column_bytes, extra_bytes, packed_matrix, round_up
 from etmem.delegates.xnnpack.window import window
 
@@ -25,12 +26,7 @@ if TYPE_CHECKING:
 _QUANTIZATION_BYTES = 8
 """Zero point and scale."""
 _EXTRA_PARAMETERS = 15
-_UNARY = frozenset(
-    ("Sigmoid", "Clamp", "Floor", "SquareRoot", "Ceiling", "Hardswish", "LeakyReLU", "Negate", "Square", "ELU", "Abs",
-     "ReciprocalSquareRoot", "Log", "Gelu", "Tanh", "Exp", "Sin", "Cos")
-)  # fmt: skip
-_BINARY = frozenset(("Add", "Subtract", "Multiply", "Div", "Minimum", "Maximum", "PReLU"))
-_IN_PLACE = _UNARY | _BINARY | {"Copy", "Softmax", "StaticReshape"}
+_IN_PLACE = UNARY | BINARY | {"Copy", "Softmax", "StaticReshape"}
 
 
 @dataclass(frozen=True)
