@@ -13,6 +13,7 @@ import etmem
 from etmem.model.summary import Summary
 from etmem.model.words import MemoryKind
 from tests.accuracy.captures import category_bytes
+from tests.accuracy.captures import etmem as run_etmem
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples/delegate"
 OWNER = "delegate:PoolBackend"
@@ -71,3 +72,17 @@ def test_with_the_c_abi_weights_are_told_from_scratch_and_from_the_device(made: 
     assert device.live_end_bytes == 0
     assert found.peaks.inference is not None
     assert category_bytes(found.peaks.inference.moment, OWNER, "packed_weights") == 8 << 20
+
+
+def test_a_description_tells_the_untouched_library_s_pieces(made: Path) -> None:
+    """GIVEN the example's description WHEN the plain library is profiled THEN its chunks are packed weights."""
+    trace, described = made / "described.etmem", made / "pool_delegate.toml"
+    library = made / "build/libpool_delegate_plain.so"
+    options = ("--library", library, "--describe", described, "--output", trace, "--quiet")
+    ran = run_etmem("profile", made / "build/pool.pte", *options)
+    assert ran.code == 0, ran.err
+    found = etmem.load(trace, describe=described).summary
+    assert found.peaks.inference is not None
+    # Chunks of whole MiB, and the accelerator's two buffers, which are file-backed.
+    assert category_bytes(found.peaks.inference.moment, OWNER, "packed_weights") == 8 << 20
+    assert category_bytes(found.peaks.inference.moment, OWNER, "metadata") < 4096

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from etmem.capture import build, executorch, plan
@@ -22,24 +23,25 @@ def libraries() -> tuple[Path, ...]:
 
 
 def record(model: Path, folder: Path) -> Path:
-    """The dump with the most in use: the profiler writes one whenever 64 KiB more are."""
+    """Of a run of etmem-runner."""
     job = prepare(ProfileOptions(program=model), folder)
     text = folder / "plan"
     text.write_text(plan.encode(job.plan))
+    return record_program((build.runner(executorch.find()), text, "2"), folder)
+
+
+def record_program(command: Sequence[object], folder: Path) -> Path:
+    """The dump with the most in use: the profiler writes one whenever 64 KiB more are."""
     variables = {
         "LD_PRELOAD": PROFILER,
         "HEAPPROFILE": str(folder / "heap"),
         "HEAP_PROFILE_INUSE_INTERVAL": str(64 << 10),
         "HEAP_PROFILE_ALLOCATION_INTERVAL": str(1 << 40),
     }
-    runner = build.runner(executorch.find())
-    log = folder / "log"
-    with log.open("w") as output:
-        command = [runner, text, str(output.fileno())]
-        subprocess.run(command, env={**os.environ, **variables}, stdout=output, stderr=output,
-                       pass_fds=(output.fileno(),), check=True)  # fmt: skip
+    arguments = [str(part) for part in command]
+    done = subprocess.run(arguments, env={**os.environ, **variables}, capture_output=True, text=True, check=True)
     dumps = sorted(folder.glob("heap.*.heap"), key=_in_use)
-    assert dumps, log.read_text()
+    assert dumps, done.stderr
     return dumps[-1]
 
 
@@ -48,8 +50,9 @@ def _in_use(dump: Path) -> int:
     return int(dump.read_text().split("\n", 1)[0].split(":")[2].split("[")[0])
 
 
-def convert(dump: Path, output: Path, *options: str) -> Path:
-    """To profile.proto."""
-    command = ["go", "tool", "pprof", "-proto", *options, "-output", str(output), str(libraries()[-1]), str(dump)]
+def convert(dump: Path, output: Path, *options: str, program: Path | None = None) -> Path:
+    """To profile.proto; ``program``: another than etmem-runner."""
+    binary = program or libraries()[-1]
+    command = ["go", "tool", "pprof", "-proto", *options, "-output", str(output), str(binary), str(dump)]
     subprocess.run(command, check=True, capture_output=True, env={**os.environ, "PPROF_TMPDIR": str(dump.parent)})
     return output

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections import Counter
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as perfetto
 
 from etmem.analysis.symbols import read_symbols
+from etmem.capture import executorch
 from etmem.importing import import_profile, importing, naming, pprof
 from etmem.importing.naming import file_name
 from etmem.model.sampled import SampledProfile
@@ -18,7 +20,7 @@ from etmem.model.words import IssueCode
 from etmem.report.demangle import demangle
 from etmem.report.protobuf import block, number, packed
 from tests.accuracy.captures import category_bytes, etmem, owner_bytes, profile
-from tests.importing.recording import convert, libraries, record
+from tests.importing.recording import convert, libraries, record, record_program
 from tests.models.registry import model_path
 
 XNNPACK = "delegate:XnnpackBackend"
@@ -215,3 +217,21 @@ def test_truncated_and_changed_files_are_refused_or_read(folder: Path) -> None:
             except importing.UsageError as error:
                 assert "process" in error.message  # noqa: PT017
     assert pprof.parse(data).samples
+
+
+def test_a_static_program_that_knows_nothing_of_etmem(tmp_path: Path) -> None:
+    """GIVEN the runtime linked statically into an unstripped program THEN owner and phase follow from its symbols."""
+    found = executorch.find()
+    source = Path(__file__).parents[1] / "clients/static_runtime"
+    cmake = Path(__file__).parents[2] / "native/cmake"
+    options = (f"-DETMEM_CMAKE={cmake}", f"-DEXECUTORCH_INCLUDE={found.include}")
+    for command in (["-S", source, "-B", tmp_path, *options], ["--build", tmp_path, "--target", "plain"]):
+        subprocess.run(["cmake", *command], check=True, capture_output=True)
+    program = tmp_path / "plain"
+    dump = record_program((program, "-", "3"), tmp_path)
+    imported = import_profile(
+        convert(dump, tmp_path / "heap.pb.gz", "-symbolize=none", program=program), symbols=[program]
+    )
+    (owner,) = imported.owners
+    assert (owner.owner, owner.figures.live_bytes) == ("delegate:KeepingBackend", 300_000)
+    assert [part.phase for part in owner.categories] == ["method_load"]
