@@ -27,6 +27,10 @@ using recorder::wanted;
 
 uint32_t stack_if_asked() { return ETMEM_UNLIKELY(t_state.scope_flags & ETMEM_RECORD_STACKS) ? recorder::stack() : 0; }
 
+uint32_t free_stack_if_asked() {
+  return ETMEM_UNLIKELY(t_state.scope_flags & ETMEM_RECORD_FREES) ? recorder::stack() : 0;
+}
+
 class InMalloc {
  public:
   InMalloc() { ++t_state.in_malloc; }
@@ -78,7 +82,7 @@ inline void* allocated_for(const void* caller, void* block, size_t bytes, format
 }
 
 inline void freed(void* block) {
-  if (block != nullptr && wanted()) event(format::kFree, 0, block, 0);
+  if (block != nullptr && wanted()) event(format::kFree, 0, block, 0, free_stack_if_asked());
 }
 
 inline void undone(const void* block) {

@@ -67,6 +67,7 @@ void start(char** environment) {
   options.dry = is_set(environment, "ETMEM_DRY");
   options.emulated = is_set(environment, "ETMEM_EMULATED");
   options.all_stacks = is_set(environment, "ETMEM_ALL_STACKS");
+  options.every_stack = is_set(environment, "ETMEM_EVERY_STACK");
   options.stacks = variable(environment, "ETMEM_STACKS");
   options.hooks_path = variable(environment, "ETMEM_HOOKS_PATH");
   options.builder = variable(environment, "ETMEM_BUILDER");

@@ -4,6 +4,7 @@
 
 #include "arena.h"
 #include "call_stack.h"
+#include "scopes.h"
 #include "system.h"
 
 namespace etmem {
@@ -16,7 +17,7 @@ void begin_trace(uint32_t trace) {
   t_state.tid = 0;
   t_state.depth = 0;
   t_state.scope = 0;
-  t_state.scope_flags = 0;
+  t_state.scope_flags = scopes::base_flags;
   t_state.trace = trace;
   if (t_state.scopes != nullptr) t_state.scopes->room = {};
 }

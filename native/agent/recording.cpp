@@ -7,6 +7,7 @@
 
 #include "api.h"
 #include "clients.h"
+#include "etmem/etmem.h"
 #include "observe.h"
 #include "recorder.h"
 #include "scopes.h"
@@ -81,6 +82,7 @@ bool start_recording(const char* path, const recording_options& options) {
   observe::options = {options.keep_rusage, options.dry, options.emulated};
   observe::begin_trace();
   scopes::all_stacks = options.all_stacks;
+  scopes::base_flags = options.every_stack ? uint32_t{ETMEM_RECORD_STACKS | ETMEM_RECORD_FREES} : 0u;
   scopes::begin_trace();
   stubs::options = {options.hooks_path, options.builder, options.dry};
   stubs::api = &etmem_api_v1;
@@ -91,6 +93,7 @@ bool start_recording(const char* path, const recording_options& options) {
   note("trace.path", path, strlen(path));
   note_own_path();
   note_memlock();
+  if (options.every_stack) note("stacks.everywhere", "1", 1);
   if (options.stacks != nullptr) note("stacks", options.stacks, strlen(options.stacks));
   write_notes(options.notes);
   observe::rss(format::kRssStart, 0);

@@ -13,6 +13,7 @@ struct recording_options {
   bool dry;
   bool emulated;
   bool all_stacks;         // every allocation inside a phase records its call stack
+  bool every_stack;        // every allocation and free does, wherever it is: the runtime is static
   const char* stacks;      // the backends whose description asks for call stacks, for the trace's reader
   const char* hooks_path;  // see stubs::Options
   const char* builder;

@@ -12,6 +12,7 @@
 namespace etmem::scopes {
 
 bool all_stacks;
+uint32_t base_flags;
 void (*on_edge)();
 
 namespace {
@@ -25,7 +26,7 @@ bool is_phase(uint32_t kind) { return kind >= format::kScopeProgramLoad && kind 
 void refresh_top() {
   const uint32_t depth = t_state.depth;
   t_state.scope = depth == 0 ? 0 : t_state.scopes->frames[depth - 1].id;
-  t_state.scope_flags = depth == 0 ? 0 : t_state.scopes->frames[depth - 1].flags;
+  t_state.scope_flags = depth == 0 ? base_flags : t_state.scopes->frames[depth - 1].flags;
 }
 
 uint32_t enter(uint32_t kind, uint32_t name, int64_t a, int64_t b, uint32_t flags) {
@@ -51,7 +52,9 @@ uint32_t enter(uint32_t kind, uint32_t name, int64_t a, int64_t b, uint32_t flag
   if (flags & ETMEM_NOTICE_MODULES) observe::modules(0);  // what is there already is not this scope's
   const format::MetaScopeBegin record = {id, parent, kind, name, t_state.tid, flags, a, b, sys::now_ns()};
   if (!recorder::scope_begin(record)) return 0;
-  uint32_t inherited = all_stacks ? uint32_t{ETMEM_RECORD_STACKS} : t_state.scope_flags & ETMEM_RECORD_STACKS;
+  constexpr uint32_t kInherited = ETMEM_RECORD_STACKS | ETMEM_RECORD_FREES;
+  uint32_t inherited = t_state.scope_flags & kInherited;
+  if (all_stacks) inherited |= ETMEM_RECORD_STACKS;
   if (kind == format::kScopeProfiler) inherited = 0;
   t_state.scopes->frames[t_state.depth++] = {id, flags | inherited, kind};
   refresh_top();

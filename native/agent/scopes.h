@@ -8,6 +8,9 @@ namespace etmem::scopes {
 /* Every scope but the profiler's own records call stacks. */
 extern bool all_stacks;
 
+/* What a thread outside of all scopes records. */
+extern uint32_t base_flags;
+
 /* Called on a phase's thread before it begins and as the last thing in it; nullptr: nobody asks. What it allocates is
  * the profiler's. */
 extern void (*on_edge)();

@@ -92,10 +92,11 @@ def resolve(scopes: Mapping[int, Scope]) -> ScopeTable:
 
 def innermost_at(scopes: list[Scope]) -> tuple[U64, U32]:
     """One thread's innermost scope as steps: from ``stamps[i]`` on it is ``ids[i]``."""
-    steps = [(scope.begin_stamp, scope.id) for scope in scopes]
-    steps += [(scope.end_stamp, scope.parent) for scope in scopes if scope.end_stamp is not None]
-    steps.sort()
-    return np.array([s for s, _ in steps], np.uint64), np.array([i for _, i in steps], np.uint32)
+    ends = [(scope.end_stamp, 0, scope.parent) for scope in reversed(scopes) if scope.end_stamp is not None]
+    begins = [(scope.begin_stamp, 1, scope.id) for scope in scopes]
+    # Of one stamp, the inner one ends first and the outer one begins first: those told by call stack share stamps.
+    steps = sorted(ends + begins, key=lambda step: step[:2])
+    return np.array([s for s, _, _ in steps], np.uint64), np.array([i for _, _, i in steps], np.uint32)
 
 
 def _instance(scope: Scope, phase: Scope, first_program: int) -> Instance:

@@ -29,6 +29,7 @@ from etmem.analysis import (
     planned_tensors,
     reported,
     scopes,
+    static_scopes,
 )
 from etmem.analysis import segments as segments_
 from etmem.analysis import sharing as sharing_
@@ -75,6 +76,9 @@ def account(
     trace: Trace, options: SummaryOptions, descriptions: Descriptions, programs: Mapping[str, Program]
 ) -> Account:
     """Files every block that lives in or after the first phase under its owner."""
+    symbolizer = Symbolizer(modules.code_map(trace))
+    if static_scopes.asked_for(trace):
+        trace = static_scopes.with_scopes(trace, symbolizer, descriptions)
     table = scopes.resolve(trace.scopes)
     threads = threads_.resolve(trace, table, descriptions)
     everything = all_blocks(trace)[0]
@@ -89,7 +93,6 @@ def account(
     blocks = reported.with_reported(trace, seen, extents)
     who = threads.attribute(blocks.scope, blocks.thread, blocks.begin)
     segments = segments_.resolve(trace, blocks, table)
-    symbolizer = Symbolizer(modules.code_map(trace))
     ownership = owners.assign(
         trace, events, blocks, who, table,
         extents=extents, segments=segments, descriptions=descriptions, symbolizer=symbolizer,

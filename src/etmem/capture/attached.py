@@ -42,6 +42,7 @@ class _Options(ctypes.Structure):
         ("dry", ctypes.c_bool),
         ("emulated", ctypes.c_bool),
         ("all_stacks", ctypes.c_bool),
+        ("every_stack", ctypes.c_bool),
         ("stacks", ctypes.c_char_p),
         ("hooks_path", ctypes.c_char_p),
         ("builder", ctypes.c_char_p),

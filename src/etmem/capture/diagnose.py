@@ -22,6 +22,8 @@ _RUNTIME_SYMBOLS = frozenset(
         "_ZN10executorch7runtime7Program4loadEPNS0_10DataLoaderENS1_12VerificationE",
     }
 )
+_NAMED_SYMBOLS = frozenset({"_ZNK10executorch7runtime7Program11method_metaEPKc"})
+"""Of a runtime inside that is not stripped; etmem's own stand-ins in a program (etmem/wrap.hpp) are others."""
 _RUNTIME_TEXT = b"Program identifier '%.4s' != expected '%.4s'"
 """What a stripped executable still holds of the runtime: a message of ``Program::load``."""
 
@@ -39,14 +41,28 @@ def static_runtime(command: Sequence[str]) -> Issue | None:
         found = shutil.which(word)
         if found is None or not _has_runtime_inside(Path(found)):
             continue
+        if _is_named(Path(found)):
+            return Issue(
+                IssueCode.EXECUTORCH_STATIC,
+                Severity.WARNING,
+                f"{Path(found).name} is linked with a static ExecuTorch: phases and delegates are told by call stack, "
+                "without methods and instances, and a phase that allocates and frees nothing is not seen",
+                "Build it with the target etmem::wrap (native/cmake/etmem.cmake) for exact ones.",
+                {"path": found},
+            )
         return Issue(
             IssueCode.EXECUTORCH_STATIC,
             Severity.ERROR,
             f"{Path(found).name} is linked with a static ExecuTorch, whose functions nothing can stand in front of",
-            "Link it with the shared runtime (-DEXECUTORCH_BUILD_SHARED=ON), or mark its memory with etmem/etmem.h.",
+            "Link it with the shared runtime (-DEXECUTORCH_BUILD_SHARED=ON), or keep its symbols: they tell owners.",
             {"path": found},
         )
     return None
+
+
+def named_runtime(command: Sequence[str]) -> bool:
+    """Whether the program of a command has ExecuTorch inside itself, with its symbols: call stacks then tell phases."""
+    return any(_is_named(Path(found)) for found in map(shutil.which, command) if found is not None)
 
 
 def no_trace(command: Sequence[str], status: int, folder: Path) -> CaptureError:
@@ -81,6 +97,15 @@ def no_trace(command: Sequence[str], status: int, folder: Path) -> CaptureError:
         f"{name} {ended} and left no trace",
         "It may have dropped LD_PRELOAD from its environment. `etmem doctor` checks this machine.",
     )
+
+
+def _is_named(path: Path) -> bool:
+    try:
+        described = elf.read(path)
+        is_program = described is not None and described.interpreter is not None
+        return is_program and elf.defines(path, _NAMED_SYMBOLS)
+    except OSError:
+        return False
 
 
 def _has_runtime_inside(path: Path) -> bool:

@@ -43,6 +43,8 @@ class Launch:
     children: bool = False
     keep_rusage: bool = False
     all_stacks: bool = False
+    every_stack: bool = False
+    """Of allocations and frees, wherever they are: what tells phases and delegates of a static runtime."""
     log: Path | None = None
     """Where stdout and stderr go; None: where the caller's go."""
     executorch: Path | None = None
@@ -71,6 +73,7 @@ def environment(launch: Launch, variables: Mapping[str, str]) -> dict[str, str]:
         "ETMEM_CHILDREN": "1" if launch.children else "",
         "ETMEM_KEEP_RUSAGE": "1" if launch.keep_rusage else "",
         "ETMEM_ALL_STACKS": "1" if launch.all_stacks else "",
+        "ETMEM_EVERY_STACK": "1" if launch.every_stack else "",
         "ETMEM_EMULATED": "1" if launch.emulator else "",
         # It would build for this machine.
         "ETMEM_BUILDER": "" if launch.emulator else sys.executable,

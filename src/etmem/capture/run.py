@@ -56,6 +56,7 @@ def _session(command: tuple[str, ...], options: RunOptions) -> Session:
         children=options.children,
         keep_rusage=options.keep_rusage,
         all_stacks=options.all_stacks,
+        every_stack=diagnose.named_runtime(command),
         describe=options.describe,
         sources=options.sources,
         preload=answers(options.describe, options.progress) if options.dry else None,

@@ -45,6 +45,7 @@ class Session:
     children: bool = False
     keep_rusage: bool = False
     all_stacks: bool = False
+    every_stack: bool = False
     executorch: Path | None = None
     extra: Mapping[str, str] = field(default_factory=dict)
     issues: tuple[Issue, ...] = ()
@@ -111,6 +112,7 @@ def start(session: Session, on_line: Callable[[str], None] | None = None) -> End
             children=session.children,
             keep_rusage=session.keep_rusage,
             all_stacks=session.all_stacks,
+            every_stack=session.every_stack,
             log=log,
             executorch=session.executorch,
             extra=session.extra,
