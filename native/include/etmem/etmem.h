@@ -66,7 +66,7 @@ enum etmem_scope_kind {
 };
 
 enum etmem_scope_flags {
-  ETMEM_RECORD_STACKS = 1, /* allocations in this scope record their call stack */
+  ETMEM_RECORD_STACKS = 1,  /* allocations in this scope record their call stack */
   ETMEM_NOTICE_MODULES = 2, /* shared objects that appear in this scope are recorded with it */
   ETMEM_RECORD_FREES = 4    /* frees record their call stack too */
 };
