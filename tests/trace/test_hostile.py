@@ -190,6 +190,9 @@ def test_an_id_that_is_defined_twice_is_an_error(kind: MetaType, record: Struct,
         lambda b: b._meta(MetaType.STACK, layout.STACK.pack(1, 2**31)),
         lambda b: b._meta(MetaType.SNAPSHOT_PAGES, layout.SNAPSHOT_PART.pack(1, 0, 2**32 - 1, 0)),
         lambda b: b._meta(MetaType.NOTE, layout.NOTE, 0, 0, stamp=2**63),
+        lambda b: b._meta(MetaType.RSS, layout.RSS, 1, 0, 2**63, 0, 0, 0, 0),
+        lambda b: b._meta(MetaType.SCOPE_END, layout.SCOPE_END, 1, 0, 2**64 - 1),
+        lambda b: setattr(b, "start_ns", 2**63),
     ],
 )
 def test_what_no_agent_writes_is_an_error(damage: object) -> None:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from etmem.model.errors import TraceError
 from etmem.trace import layout
 from etmem.trace.layout import Status
-from etmem.trace.meta import damaged
+from etmem.trace.meta import MAX_NS, damaged
 from etmem.trace.tables import Header
 
 HINT = "etmem reads what `etmem profile` and `etmem run` write"
@@ -60,6 +60,8 @@ def read_header(data: npt.NDArray[np.uint8]) -> RawHeader:
     _check_sizes(values)
     if not values["arch"].isascii() or values["status"] >= 2 * Status.FORKED_CHILD:
         raise damaged("its header has an unreadable machine or status")
+    if max(values["start_realtime_ns"], values["start_monotonic_ns"]) > MAX_NS:
+        raise damaged("its header has an impossible time")
     status = Status(values["status"])
     header = Header(
         version=values["version"],

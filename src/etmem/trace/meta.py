@@ -53,8 +53,18 @@ _TAIL_UNIT = {
     MetaType.PYTHON_STACK: layout.PYTHON_FRAME.size,
 }
 
-MAX_STAMP = 1 << 62
-"""Larger ones are garbage; below it stamps can be subtracted as signed numbers."""
+MAX_STAMP = MAX_NS = 1 << 62
+"""Larger ones are garbage; below it stamps and times can be subtracted as signed numbers."""
+
+_TIME = {
+    MetaType.SCOPE_BEGIN: 8,
+    MetaType.SCOPE_END: 2,
+    MetaType.THREAD: 6,
+    MetaType.RSS: 2,
+    MetaType.SNAPSHOT: 4,
+    MetaType.COUNTER: 5,
+}
+"""Which field is a time."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +128,8 @@ def read_chunk(payload: Buffer, entries: Entries, complete: bool) -> None:
 def _entry(kind: MetaType, stamp: int, body: Buffer) -> Entry:
     fixed = FIXED[kind]
     fields = fixed.unpack_from(body)
+    if kind in _TIME and fields[_TIME[kind]] > MAX_NS:
+        raise damaged(f"a {kind.name} entry at {fields[_TIME[kind]]} ns")
     if kind not in _TAIL_COUNT:
         return Entry(stamp, fields)
     size = fields[_TAIL_COUNT[kind]] * _TAIL_UNIT[kind]

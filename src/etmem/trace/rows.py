@@ -9,7 +9,7 @@ import numpy as np
 
 from etmem.trace import layout
 from etmem.trace.layout import MetaType
-from etmem.trace.meta import Entries, Entry, damaged
+from etmem.trace.meta import MAX_NS, MAX_STAMP, Entries, Entry, damaged
 from etmem.trace.tables import (
     U64,
     Claim,
@@ -297,6 +297,8 @@ class _Builder:
     def _clock(self, points: list[tuple[int, int]]) -> U64:
         """Threads take stamp and time one after the other: a point that goes back in time is left out. So is
         one without a time, of a chunk that was added to the file later."""
+        if any(stamp > MAX_STAMP or time_ns > MAX_NS for stamp, time_ns in points):
+            raise damaged("a chunk with an impossible stamp or time")
         scopes = chain(self.entries[MetaType.SCOPE_BEGIN], self.entries[MetaType.SCOPE_END])
         rising: list[tuple[int, int]] = []
         for stamp, time_ns in sorted(points + [(entry.stamp, entry.fields[-1]) for entry in scopes]):
