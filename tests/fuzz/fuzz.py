@@ -7,6 +7,11 @@ from pathlib import Path
 
 import atheris
 
+SOURCES = Path(__file__).resolve().parents[2] / "src"
+# An editable install imports by a finder of its own, behind which atheris instruments nothing: no coverage, no guide.
+sys.meta_path[:] = [finder for finder in sys.meta_path if not type(finder).__module__.startswith("_editable")]
+sys.path.insert(0, str(SOURCES))
+
 with atheris.instrument_imports(include=["etmem"]):
     import etmem.analysis.summarize
     import etmem.delegates.ethos_u
@@ -15,11 +20,12 @@ with atheris.instrument_imports(include=["etmem"]):
     import etmem.report.plan
     import etmem.report.text
     import etmem.trace.packed
-    import etmem.trace.reader  # noqa: F401 -- instrumented before the target uses them
+    import etmem.trace.reader
     from tests.fuzz.targets import CORPUS, TARGETS
 
 
 def main() -> None:
+    assert Path(etmem.__file__).is_relative_to(SOURCES)
     name, *options = sys.argv[1:]
     found = Path("build/fuzz") / name
     found.mkdir(parents=True, exist_ok=True)
