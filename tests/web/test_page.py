@@ -182,6 +182,20 @@ def test_keyboard_alone(show, real, real_html):
     assert page.evaluate("document.activeElement.getAttribute('aria-level')") == "2"
 
 
+def test_the_memory_plan_by_arrow_keys(show, real, real_html):
+    page = show(real_html)
+    page.focus("#arenas .map")
+    page.keyboard.press("ArrowRight")
+    first = page.locator("#arenas .reading").inner_text()
+    assert page.locator("#arenas .chosen").count() == 1
+    sizes = {tensor.planned_bytes for tensor in real.summary.planned_tensors}
+    assert int(page.locator("#arenas .reading [data-bytes]").get_attribute("data-bytes")) in sizes
+    page.keyboard.press("End")
+    assert page.locator("#arenas .reading").inner_text() != first
+    page.keyboard.press("Escape")
+    assert page.locator("#arenas .chosen").count() == 0
+
+
 def test_theme_follows_the_system_and_the_button(show, real_html):
     page = show(real_html, color_scheme="dark")
     ground = "getComputedStyle(document.body).backgroundColor"

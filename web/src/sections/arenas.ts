@@ -49,7 +49,10 @@ function usage(plan: PlanMap, memId: number): number[] {
 
 class Maps {
   readonly element = h("div", { class: "maps" });
-  private readonly holder = h("div", { class: "chart map" });
+  private readonly holder = h("div", { class: "chart map", tabindex: "0", role: "application", "aria-label": "Planned memory; arrow keys go from tensor to tensor" });
+  /** What the arrow keys stand on, in words. */
+  private readonly reading = h("p", { class: "note reading", "aria-live": "polite" }, "");
+  private chosen = -1;
   private readonly buffers: { plan: PlanMap; memId: number; bytes: number }[];
   private shown = 0;
   private width = 900;
@@ -57,9 +60,10 @@ class Maps {
   constructor(private readonly state: State, plans: PlanMap[]) {
     this.buffers = plans.flatMap((plan) => plan.buffers.filter(([memId]) => plan.storages.some((one) => one.mem_id === memId)).map(([memId, count]) => ({ plan, memId, bytes: count })));
     this.shown = this.buffers.reduce((best, one, index) => (one.bytes > this.buffers[best]!.bytes ? index : best), 0);
-    put(this.element, h("h3", {}, "Planned memory: offset by lifetime"), this.picker(), this.holder,
+    put(this.element, h("h3", {}, "Planned memory: offset by lifetime"), this.picker(), this.holder, this.reading,
       h("ul", { class: "legend" }, ...KINDS.map((kind) => h("li", {}, h("i", { class: `storage ${kind}` }), h("span", { class: "name" }, kind))), h("li", {}, h("i", { class: "peak-mark" }), h("span", { class: "name" }, "instruction with most in use"))));
     this.holder.addEventListener("pointerleave", hideTooltip);
+    this.holder.addEventListener("keydown", (event) => this.key(event));
     state.onRedraw(() => this.draw());
     new ResizeObserver(([entry]) => {
       const width = Math.round(entry!.contentRect.width);
@@ -77,7 +81,32 @@ class Maps {
     return select;
   }
 
-  private show(index: number): void { this.shown = index; this.draw(); }
+  private show(index: number): void { this.shown = index; this.choose(-1); }
+
+  /** The tensors of the buffer that is shown, by when they come alive. */
+  private tensors(): Storage[] {
+    const { plan, memId } = this.buffers[this.shown]!;
+    return plan.storages.filter((one) => one.mem_id === memId).sort((a, b) => a.first - b.first || a.offset - b.offset);
+  }
+
+  private key(event: KeyboardEvent): void {
+    const count = this.tensors().length;
+    const moves: Record<string, number> = { ArrowRight: this.chosen + 1, ArrowDown: this.chosen + 1, ArrowLeft: this.chosen - 1, ArrowUp: this.chosen - 1, Home: 0, End: count - 1 };
+    const next = moves[event.key];
+    if (next !== undefined) this.choose(Math.min(Math.max(next, 0), count - 1));
+    else if (event.key === "Escape") this.choose(-1);
+    else return;
+    event.preventDefault();
+  }
+
+  private choose(index: number): void {
+    this.chosen = index;
+    const one = this.tensors()[index];
+    const { plan } = this.buffers[this.shown]!;
+    this.reading.replaceChildren();
+    if (one) put(this.reading, h("b", {}, shorten(plain(one.label), 120)), " ", bytes(one.bytes), ` at ${exactSize(one.offset)}, ${one.kind}; ${when(plan, one.first)} to ${when(plan, one.last)}`);
+    this.draw();
+  }
 
   private draw(): void {
     const { plan, memId, bytes: total } = this.buffers[this.shown]!;
@@ -96,6 +125,8 @@ class Maps {
     const steps = live.map((value, index) => `H${x(index - 1).toFixed(1)}V${top(value).toFixed(1)}`).join("");
     put(picture, s("path", { d: `M${x(-1)},${MARGIN.top - 8}${steps}H${x(count + 1)}V${MARGIN.top - 8}Z`, class: "usage" }));
     for (const one of plan.storages) if (one.mem_id === memId) put(picture, this.storage(plan, one, x, y));
+    const chosen = this.tensors()[this.chosen];
+    if (chosen) put(picture, s("rect", { x: x(chosen.first), y: y(chosen.offset + chosen.bytes), width: x(chosen.last + 1) - x(chosen.first), height: Math.max(y(chosen.offset) - y(chosen.offset + chosen.bytes), 1), class: "chosen" }));
     replace(this.holder, picture);
   }
 
