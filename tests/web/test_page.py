@@ -265,12 +265,22 @@ def test_what_the_program_told_has_a_part_of_its_own(page_of):
     assert page.locator("#told [data-series]").count() == 3
     labels = page.locator("#told svg").evaluate_all("all => all.map(one => one.getAttribute('aria-label'))")
     assert labels[1:] == ["gpu.allocated: 39.0 MiB to 40.0 MiB", "queue: -2 to 3"]
+    assert page.locator("#told path.sampled").count() == 0
     page.locator("#told [data-series=queue]").scroll_into_view_if_needed()
     box = page.locator("#told [data-series=queue]").bounding_box()
     page.mouse.move(box["x"] + box["width"] - 20, box["y"] + 30)
     assert page.locator(".tooltip").inner_text().startswith("-2 from")
     assert page.locator("nav a[href='#told']").count() == 1
     assert page_of(small()).locator("nav a[href='#told'], #told").count() == 0
+
+
+def test_what_a_source_sampled_says_so(page_of):
+    world = ODD["told"]()
+    world.note("source.gpu", "the driver's own <b>count</b>, asked every 10 ms")
+    page = page_of(world)
+    assert "Sampled: the driver's own <b>count</b>, asked every 10 ms" in page.locator("#told").inner_text()
+    assert page.locator("#told path.sampled").count() == 1
+    assert "gpu.allocated, sampled" in page.locator("#told [data-series='gpu.allocated']").text_content()
 
 
 def test_a_dry_run_shows_no_rss(show):

@@ -52,7 +52,7 @@ export interface DeviceMemory {
   memory: string; name: string; owner: string; category: string; load_peak_bytes: number | null;
   inference_peak_bytes: number | null; steady_bytes: number | null; live_end_bytes: number; allocations: number;
 }
-export interface Counter { name: string; unit: string; samples: number; minimum: number; maximum: number; last: number }
+export interface Counter { name: string; unit: string; samples: number; minimum: number; maximum: number; last: number; source: string }
 export interface Label {
   name: string; owner: string; instance: string | null; category: string; regions: number; peak_bytes: number;
 }

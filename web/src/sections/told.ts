@@ -21,9 +21,10 @@ export function told(state: State): HTMLElement | null {
   if (series.length + scopes.length + devices.length + labels.length === 0) return null;
   const lines = (kind: string) => series.filter((one) => one.kind === kind).map((one) => line(state, one));
   const [ofDevices, counters] = [lines("device"), lines("counter")];
-  return section("told", "Told by the program", "Memory of devices, counters, scopes and labels: they stand beside what is counted and add to no total.",
+  const sources = [...new Set(summary.counters.map((counter) => counter.source).filter(Boolean))];
+  return section("told", "Told by the program and by sources", "Memory of devices, counters, scopes and labels: they stand beside what is counted and add to no total.",
     ...(devices.length ? [h("h3", {}, "Memory of devices"), deviceTable(state.report), ...ofDevices] : []),
-    ...(counters.length ? [h("h3", {}, "Counters"), ...counters] : []),
+    ...(counters.length ? [h("h3", {}, "Counters"), ...sources.map((one) => h("p", { class: "note" }, "Sampled: ", shorten(plain(one), 400))), ...counters] : []),
     ...(scopes.length ? [h("h3", {}, "Scopes that it named"), scopeTable(scopes)] : []),
     ...(labels.length ? [h("h3", {}, "Labels"), labelTable(labels)] : []));
 }
@@ -74,6 +75,8 @@ const shown = (one: ToldSeries, value: number): string => (one.unit === "bytes" 
 /** One series over the time of the run, with its least and most; hover to read. */
 function line(state: State, one: ToldSeries): HTMLElement {
   const holder = h("div", { class: "chart told", "data-series": plain(one.name).slice(0, 200) });
+  const source = state.report.summary.counters.find((counter) => one.kind === "counter" && counter.name === one.name)?.source ?? "";
+  const name = shorten(plain(one.name), 80) + (source ? ", sampled" : "");
   let width = 900;
   const draw = () => {
     const { samples } = state.report;
@@ -86,7 +89,7 @@ function line(state: State, one: ToldSeries): HTMLElement {
     const most = Math.max(...one.values);
     const picture = s("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, width, height: HEIGHT, role: "img", "aria-label": `${plain(one.name)}: ${shown(one, Math.min(...one.values))} to ${shown(one, most)}` });
     for (const tick of [low, high]) put(picture, s("line", { x1: MARGIN.left, x2: end, y1: y(tick), y2: y(tick), class: "grid" }), s("text", { x: MARGIN.left - 8, y: y(tick) + 4, "text-anchor": "end" }, shown(one, tick)));
-    put(picture, s("path", { d: `${path}H${end.toFixed(1)}`, class: one.kind }), s("text", { x: MARGIN.left + 6, y: MARGIN.top + 12, class: "band-name" }, shorten(plain(one.name), 80)));
+    put(picture, s("path", { d: `${path}H${end.toFixed(1)}`, class: source ? "sampled" : one.kind }), s("text", { x: MARGIN.left + 6, y: MARGIN.top + 12, class: "band-name" }, name));
     holder.replaceChildren(picture);
     holder.onpointermove = (event) => {
       const at = sampleAt(one.times_ns, x.invert(event.clientX - holder.getBoundingClientRect().left));
