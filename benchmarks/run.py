@@ -14,7 +14,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from benchmarks import events, models, reports  # noqa: E402
+from benchmarks import clients, events, models, reports  # noqa: E402
 from benchmarks.measuring import run, show, told  # noqa: E402
 from tests.models.registry import model_path  # noqa: E402
 
@@ -26,7 +26,7 @@ def main() -> None:
         # Builds hooks and runner where that has not been done: once per ExecuTorch, not per command.
         warm = ("-m", "etmem", "profile", model_path("mlp"), "--output", scratch / "warm.etmem")
         run((sys.executable, *warm))
-        parts = (module.rows(scratch, times) for module in (events, models, reports))
+        parts = (module.rows(scratch, times) for module in (events, clients, models, reports))
         show(list(told(chain.from_iterable(parts))))
 
 

@@ -51,12 +51,15 @@ etmem_id string(const char* text, size_t length) {
 
 constexpr uint64_t kMaxBytes = (uint64_t{1} << 48) - 1;
 
-/* A range that no memory has would make the trace unreadable: the call is recorded as misuse instead. */
-bool is_range(const void* address, size_t bytes, etmem_id what) {
-  const uint64_t start = reinterpret_cast<uint64_t>(address);
-  if (bytes <= kMaxBytes && start + bytes >= start) return true;
+__attribute__((noinline, cold)) bool out_of_range(etmem_id what) {
   if (Entry entry; entry) recorder::misuse(format::kMisuseRange, what);
   return false;
+}
+
+/* A range that no memory has would make the trace unreadable: the call is recorded as misuse instead. */
+inline bool is_range(const void* address, size_t bytes, etmem_id what) {
+  const uint64_t start = reinterpret_cast<uint64_t>(address);
+  return ETMEM_LIKELY(bytes <= kMaxBytes && start + bytes >= start) || out_of_range(what);
 }
 
 void claim(const void* address, size_t bytes, etmem_id owner, etmem_id category, etmem_id name) {

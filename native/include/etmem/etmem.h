@@ -276,6 +276,7 @@ static inline void etmem_end(etmem_id scope) {
 
 ETMEM_COLD static etmem_id etmem_heap_open_(const struct etmem_api* api, struct etmem_heap* heap) {
   etmem_id id = 0;
+  if (!api->recording()) return 0;
   if (ETMEM_HAS(api, heap_open)) {
     id = api->heap_open(heap, heap->kind, etmem_intern_(api, heap->name), etmem_intern_(api, heap->owner),
                         etmem_intern_(api, heap->category));
@@ -293,10 +294,10 @@ ETMEM_COLD static etmem_id etmem_heap_open_(const struct etmem_api* api, struct 
  * @param[in] address Where it is; for device memory its address there, or any handle that is unique in the heap.
  * @param[in] bytes   What was asked for. */
 static inline void etmem_heap_alloc(struct etmem_heap* heap, const void* address, size_t bytes) {
-  const struct etmem_api* api = etmem_active_();
+  const struct etmem_api* api = etmem_get_api();
   etmem_id id;
   if (api == NULL || address == NULL) return;
-  id = ETMEM_LOAD(heap->id);
+  id = ETMEM_LOAD(heap->id); /* the agent looks itself whether it records */
   if (id == 0) id = etmem_heap_open_(api, heap);
   if (id != 0) api->heap_alloc(id, address, bytes);
 }
@@ -304,7 +305,7 @@ static inline void etmem_heap_alloc(struct etmem_heap* heap, const void* address
 /** Reports that a heap took memory back; call it before the memory can be handed out again. A free of what was never
  * reported is an issue in the report. Thread-safe; signal-safe after the heap's first report. */
 static inline void etmem_heap_free(struct etmem_heap* heap, const void* address) {
-  const struct etmem_api* api = etmem_active_();
+  const struct etmem_api* api = etmem_get_api();
   etmem_id id;
   if (api == NULL || address == NULL) return;
   id = ETMEM_LOAD(heap->id);
@@ -314,7 +315,7 @@ static inline void etmem_heap_free(struct etmem_heap* heap, const void* address)
 
 /** Reports that a heap took everything back at once. Thread-safe; signal-safe after the heap's first report. */
 static inline void etmem_heap_reset(struct etmem_heap* heap) {
-  const struct etmem_api* api = etmem_active_();
+  const struct etmem_api* api = etmem_get_api();
   const etmem_id id = ETMEM_LOAD(heap->id);
   if (api != NULL && id != 0) api->heap_reset(id);
 }

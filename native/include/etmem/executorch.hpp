@@ -258,11 +258,13 @@ class TracedMemoryAllocator final : public et::MemoryAllocator {
 
   void* allocate(size_t size, size_t alignment = kDefaultAlignment) override {
     void* block = inner_->allocate(size, alignment);
-    if (const etmem_api* table = block != nullptr ? api() : nullptr) {
-      if (heap_ == 0) heap_ = table->heap_register(name_id(role_), name_id("executorch"), name_id(role_));
-      table->heap_alloc(heap_, block, size);
-      lent_ = true;
+    const etmem_api* table = block != nullptr ? etmem_get_api() : nullptr;
+    if (table == nullptr) return block;
+    if (heap_ == 0 && table->recording()) {
+      heap_ = table->heap_register(name_id(role_), name_id("executorch"), name_id(role_));
     }
+    if (heap_ != 0) table->heap_alloc(heap_, block, size);  // which looks itself whether it records
+    lent_ = heap_ != 0;
     return block;
   }
   uint8_t* base_address() const override { return inner_->base_address(); }
