@@ -24,6 +24,7 @@ uint32_t heaps;
 uint32_t segments;
 uint32_t older_segments;  // of earlier traces: their end is nothing to this one
 uint64_t expected;
+bool last_seen;  // of the inferences that were expected
 uint32_t programs;
 
 int is_recording() { return recording(); }
@@ -171,6 +172,7 @@ void expect_inferences(uint64_t n) { __atomic_store_n(&expected, n, __ATOMIC_REL
 uint64_t remaining_inferences() {
   const uint64_t n = __atomic_load_n(&expected, __ATOMIC_RELAXED);
   if (n > 0) __atomic_store_n(&expected, n - 1, __ATOMIC_RELAXED);
+  if (n == 1) last_seen = true;
   return n;
 }
 
@@ -196,7 +198,10 @@ uint32_t next_program() { return __atomic_add_fetch(&programs, 1, __ATOMIC_RELAX
 
 }  // namespace
 
+bool inferences_are_over() { return last_seen; }
+
 void begin_clients() {
+  last_seen = false;
   older_segments = __atomic_load_n(&segments, __ATOMIC_RELAXED);
   for (const HeapEntry* heap = heap_list; heap != nullptr; heap = heap->next) {
     format::MetaHeap record = heap->record;

@@ -105,7 +105,7 @@ void stop_recording(const char* why) {
   Busy busy;
   observe::modules(0);
   observe::rss(format::kRssExit, 0);
-  observe::snapshot(recorder::string(why), 0);
+  if (!inferences_are_over()) observe::snapshot(recorder::string(why), 0);
   *g_switch = 0;
   trace_file::close();
 }

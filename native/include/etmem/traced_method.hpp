@@ -53,12 +53,14 @@ class TracedMethod final : public TracedEventTracer {
     }
   }
 
-  /* An inference ended: pages are counted after the first two, and after the last one where it was announced. */
+  /* An inference ended: pages are counted after the first and the last one. */
   void ended(uint64_t iteration, etmem_id inference) {
     last_inference = inference;
     const etmem_api* table = api();
     if (table == nullptr) return;
-    snapshot_taken = iteration < 2 || table->remaining_inferences() == 1;
+    /* Where nobody said how many there are, after the second too, in case it is the last. */
+    const uint64_t left = table->remaining_inferences();
+    snapshot_taken = iteration == 0 || left == 1 || (left == 0 && iteration == 1);
     if (snapshot_taken) table->snapshot(name_id("inference"), inference);
   }
 
