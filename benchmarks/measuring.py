@@ -62,6 +62,31 @@ def run(command: Iterable[object], variables: Mapping[str, str] | None = None) -
         return Ran(seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024, out.read())
 
 
+_SMALL_PARENT = """
+import os, sys
+quiet = [(os.POSIX_SPAWN_OPEN, 1, "/dev/null", os.O_WRONLY, 0)]
+process = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ, file_actions=quiet)
+_, status, usage = os.wait4(process, 0)
+print(status, usage.ru_maxrss)
+"""
+
+
+def peak_rss(command: Sequence[object], variables: Mapping[str, str] | None = None) -> int:
+    """The kernel's highest RSS of a command, started from a process that is small itself: what a process had before it
+    execs counts as its own, and a Python with NumPy in it has more than most commands here."""
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", _SMALL_PARENT, *map(str, command)],
+        env=dict(variables) if variables is not None else None,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    status, kilobytes = map(int, done.stdout.split())
+    if status:
+        sys.exit(f"{command[0]} ended with {os.waitstatus_to_exitcode(status)}")
+    return kilobytes * 1024
+
+
 def alternate(times: int, *measured: Callable[[], float]) -> list[float]:
     """The median of each measurement, taken in turn so that drift meets all alike."""
     rounds = [[measure() for measure in measured] for _ in range(times)]

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from benchmarks.measuring import HERE, MIB, NATIVE, WIDTH, Ran, Row, alternate, interval, run
+from benchmarks.measuring import HERE, MIB, NATIVE, WIDTH, Ran, Row, alternate, interval, peak_rss, run
 from benchmarks.peers import HEAPTRACK, MASSIF, MEMRAY_NATIVE
 from etmem.capture import build, executorch, plan
 from etmem.capture.job import openvino_library, prepare
@@ -71,7 +71,7 @@ def _start_up(times: int) -> Iterator[Row]:
 def _openvino(scratch: Path, times: int) -> Iterator[Row]:
     """Load and 30 inferences, the whole process: 50,000 allocations in one init."""
     library = openvino_library()
-    command = _runner(scratch, ProfileOptions(program=model_path("openvino_cnn.pte"), iterations=30))
+    command = runner_command(scratch, ProfileOptions(program=model_path("openvino_cnn.pte"), iterations=30))
     bare = {**os.environ, "OPENVINO_LIB_PATH": str(library)}
     recorded = environment(_launch(command, scratch / "openvino.etmem"), bare)
     pairs = [(run(command, recorded), run(command, bare)) for _ in range(times * 2)]
@@ -84,7 +84,7 @@ def _openvino(scratch: Path, times: int) -> Iterator[Row]:
             yield Row("", "", f"{peer.name} {theirs:.2f} s", f"{ours / theirs:.3f}")
         else:
             yield peer.absent()
-    more = statistics.median(ran.peak_rss_bytes - alone.peak_rss_bytes for ran, alone in pairs) / MIB
+    more = statistics.median(peak_rss(command, recorded) - peak_rss(command, bare) for _ in range(times)) / MIB
     yield Row("its peak RSS", f"{more:+.1f} MiB", "", "", "+4.0 MiB")
     memory = read(scratch / "openvino.etmem").header.agent_bytes / MIB
     yield Row("the agent's own memory in it", f"{memory:.2f} MiB", "", "", "4 MiB")
@@ -110,7 +110,7 @@ def _whole_command(scratch: Path, times: int) -> Row:
     return Row(name, f"{ours:.2f} s", f"memray --native {theirs:.2f} s", f"{ours / theirs:.3f}", bar)
 
 
-def _runner(scratch: Path, options: ProfileOptions) -> tuple[str, ...]:
+def runner_command(scratch: Path, options: ProfileOptions) -> tuple[str, ...]:
     text = scratch / f"{options.program.stem}.plan"
     text.write_bytes(os.fsencode(plan.encode(prepare(options, scratch).plan)))
     return str(build.runner(executorch.find())), str(text)
