@@ -54,39 +54,16 @@ class Load {
   bool snapshot_;
 };
 
-/* Program ids by the address of their data loader, which a Program keeps among its first fields. */
-class Programs {
- public:
-  void bind(const void* loader, uint32_t id) {
-    LockGuard guard(lock_);
-    entries_[next_ % kEntries] = {loader, id};
-    ++next_;
-  }
-  uint32_t find(const void* program) {
-    const auto* words = static_cast<const void* const*>(program);
-    LockGuard guard(lock_);
-    const uint32_t held = next_ < kEntries ? next_ : kEntries;
-    for (uint32_t back = 1; back <= held; ++back) {
-      const Entry& entry = entries_[(next_ - back) % kEntries];
-      for (int at = 0; at < kWords; ++at) {
-        if (words[at] == entry.loader) return entry.id;
-      }
+/* A Program keeps its data loader among its first fields. */
+uint32_t program_of(const void* program) {
+  const auto* words = static_cast<const void* const*>(program);
+  return programs.find([words](const void* loader) {
+    for (int at = 0; at < 8; ++at) {
+      if (words[at] == loader) return true;
     }
-    return 0;  // loaded before recording began
-  }
-
- private:
-  static constexpr uint32_t kEntries = 256;
-  static constexpr int kWords = 8;
-  struct Entry {
-    const void* loader;
-    uint32_t id;
-  };
-  SpinLock lock_;
-  Entry entries_[kEntries];
-  uint32_t next_ = 0;
-};
-Programs programs;
+    return false;
+  });
+}
 
 Returned program_load(et::DataLoader* loader, uint32_t verification) {
   static const auto call = original<Returned (*)(et::DataLoader*, uint32_t)>(kProgramLoad);
@@ -146,7 +123,7 @@ Returned load_method(const char* symbol, const void* self, const char* name, Mem
   using Call = Returned (*)(const void*, const char*, MemoryManager*, et::EventTracer*, Rest...);
   static const Call call = original<Call>(symbol);
   if (api() == nullptr || memory == nullptr || name == nullptr) return call(self, name, memory, tracer, rest...);
-  const uint32_t program = programs.find(self);
+  const uint32_t program = program_of(self);
   const Loading loading(program, name, memory, tracer);
   const Load scope(ETMEM_METHOD_LOAD, name_id(name), program);
   claim_planned_memory(memory->planned_memory);

@@ -59,6 +59,42 @@ inline void note_program(uint32_t id, const char* what, uint64_t value) {
   table->note(name_id(key), name_id(text));
 }
 
+#ifndef ETMEM_MAX_PROGRAMS
+#define ETMEM_MAX_PROGRAMS 1024  // told apart at once; a device with little memory sets less
+#endif
+
+/* Program ids by an address that tells a program, which itself moves: of its flatbuffer, or of its data loader. A later
+ * program at the same address replaces an earlier one. */
+class Programs {
+ public:
+  void bind(const void* place, uint32_t id) {
+    LockGuard guard(lock_);
+    entries_[next_ % kEntries] = {place, id};
+    ++next_;
+  }
+  template <typename Is>
+  uint32_t find(Is is) {
+    LockGuard guard(lock_);
+    const uint32_t held = next_ < kEntries ? next_ : kEntries;
+    for (uint32_t back = 1; back <= held; ++back) {
+      const Entry& entry = entries_[(next_ - back) % kEntries];
+      if (is(entry.place)) return entry.id;
+    }
+    return 0;  // loaded before recording began
+  }
+
+ private:
+  static constexpr uint32_t kEntries = ETMEM_MAX_PROGRAMS;
+  struct Entry {
+    const void* place;
+    uint32_t id;
+  };
+  SpinLock lock_;
+  Entry entries_[kEntries];
+  uint32_t next_ = 0;
+};
+inline Programs programs;
+
 /* One decorator for each underlying allocator and role, for the process's life: XNNPACK keys its per-model workspace
  * on the allocator's address. */
 inline et::MemoryAllocator* traced_allocator(et::MemoryAllocator* inner, const char* role) {

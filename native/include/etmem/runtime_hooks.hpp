@@ -19,10 +19,6 @@
 #include "etmem/traced_backend.hpp"
 #include "etmem/traced_method.hpp"
 
-#ifndef ETMEM_MAX_PROGRAMS
-#define ETMEM_MAX_PROGRAMS 1024  // told apart at once; a device with little memory sets less
-#endif
-
 /* Upstream's own door for tests: the flatbuffer's address tells a Program, which itself moves. */
 namespace executorch::ET_RUNTIME_NAMESPACE::testing {
 class ProgramTestFriend {
@@ -39,36 +35,6 @@ using et::testing::ProgramTestFriend;
 constexpr const char* kSetInput = "_ZN10executorch7runtime6Method9set_inputERKNS0_6EValueEm";
 constexpr const char* kGetBackendClass = "_ZN10executorch7runtime17get_backend_classEPKc";
 constexpr const char* kFlatTensorLoad = "_ZN10executorch9extension17FlatTensorDataMap4loadEPNS_7runtime10DataLoaderE";
-
-/* Program ids by the address of their flatbuffer; a later program at the same address replaces an earlier one. */
-class Programs {
- public:
-  void bind(const void* flatbuffer, uint32_t id) {
-    LockGuard guard(lock_);
-    entries_[next_ % kEntries] = {flatbuffer, id};
-    ++next_;
-  }
-  uint32_t find(const void* flatbuffer) {
-    LockGuard guard(lock_);
-    const uint32_t held = next_ < kEntries ? next_ : kEntries;
-    for (uint32_t back = 1; back <= held; ++back) {
-      const Entry& entry = entries_[(next_ - back) % kEntries];
-      if (entry.flatbuffer == flatbuffer) return entry.id;
-    }
-    return 0;  // loaded before recording began
-  }
-
- private:
-  static constexpr uint32_t kEntries = ETMEM_MAX_PROGRAMS;
-  struct Entry {
-    const void* flatbuffer;
-    uint32_t id;
-  };
-  SpinLock lock_;
-  Entry entries_[kEntries];
-  uint32_t next_ = 0;
-};
-inline Programs programs;
 
 inline et::Result<et::Program> program_load(et::DataLoader* loader, et::Program::Verification verification) {
   static const auto call =
@@ -125,7 +91,8 @@ struct LoadMethod<et::Result<et::Method> (et::Program::*)(const char*, et::Memor
     static const Call call = original<Call>(kSymbol);
     if (api() == nullptr || memory == nullptr || name == nullptr) return call(self, name, memory, tracer, rest...);
 
-    const uint32_t program = programs.find(ProgramTestFriend::flatbuffer(*self));
+    const uint32_t program =
+        programs.find([wanted = ProgramTestFriend::flatbuffer(*self)](const void* it) { return it == wanted; });
     TracedMethod* method = TracedMethod::make(tracer, program, name_id(name));
     Scope scope(ETMEM_METHOD_LOAD, name_id(name), program, 0);
     claim_planned_memory(self, name, memory->planned_memory());
