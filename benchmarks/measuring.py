@@ -37,7 +37,7 @@ class Ran:
     cpu_seconds: float
     """Of the process and of those that it waited for."""
     peak_rss_bytes: int
-    """Of the process, or of the largest that it waited for."""
+    """Of the process, or of the largest that it waited for; never less than this process had: see peak_rss."""
     out: str
 
 
