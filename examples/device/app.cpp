@@ -52,6 +52,8 @@ int run(const char* path) {
 
 int main(int argc, char** argv) {
   if (argc != 3) return 1;
+  // Under `etmem run` there is an agent, which records all of it, malloc too.
+  if (etmem_get_api() != nullptr) return run(argv[1]);
   FILE* out = std::fopen(argv[2], "wb");
   if (out == nullptr) return 2;
   etmem::RecorderOptions options;

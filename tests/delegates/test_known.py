@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib.metadata import EntryPoint
 
 import pytest
 
+from etmem.capture.attached import Recording
 from etmem.delegates import descriptions, given, known, stack_backends
 from etmem.delegates.estimating import load
 from etmem.model.errors import InputError
@@ -118,3 +120,11 @@ def test_files_that_cannot_be_read(tmp_path):
 def test_an_estimate_that_is_not_there(reference):
     with pytest.raises(InputError, match=f"the estimate {reference} cannot be imported"):
         load(reference)
+
+
+def test_a_recording_asks_for_the_stacks_of_what_it_is_given(write, monkeypatch, tmp_path):
+    """GIVEN a description for ``etmem.trace`` THEN its backend's stacks are recorded, and the hooks are told."""
+    monkeypatch.setenv("ETMEM_STACKS", "")
+    recording = Recording(tmp_path / "run.etmem", describe=write("b.toml"))
+    assert "B" in recording._options().stacks.decode().split(",")
+    assert "B" in os.environ["ETMEM_STACKS"].split(",")

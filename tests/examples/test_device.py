@@ -8,6 +8,8 @@ from pathlib import Path
 
 import etmem
 from etmem.model.words import Category, IssueCode, PhaseKind
+from tests.accuracy.captures import XNNPACK, category_bytes
+from tests.accuracy.captures import etmem as run_etmem
 from tests.models.registry import model_path
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples/device"
@@ -32,3 +34,11 @@ def test_the_application_records_itself(tmp_path: Path) -> None:
     assert {part.category: part.private_bytes for part in executorch.categories}[Category.PLANNED_MEMORY] == 9_175_104
     assert [(one.backend, one.instance) for one in found.delegates] == [("XnnpackBackend", 0)]
     assert {issue.code for issue in found.issues} == {IssueCode.MALLOC_NOT_FOLLOWED}
+    # Under an agent the same program leaves recording to it, and malloc's blocks are there as well.
+    whole = tmp_path / "whole.etmem"
+    ran = run_etmem("run", "--output", whole, "-q", "--", build / "app", model_path("convs"), tmp_path / "unused")
+    assert ran.code == 0, ran.err
+    peak = etmem.load(whole).summary.peaks.inference
+    assert peak is not None
+    assert category_bytes(peak.moment, XNNPACK, "operator_buffers") == 28_313_712
+    assert category_bytes(peak.moment, "executorch", "planned_memory") == 9_175_104

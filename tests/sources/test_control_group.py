@@ -1,4 +1,4 @@
-"""The control group of a process, on made-up /proc and cgroup trees, and on this machine's own pressure file."""
+"""The control group of a process, on made-up /proc and cgroup trees in the spelling of the kernel."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,8 +12,10 @@ import pytest
 
 import etmem
 from etmem.capture import client
+from etmem.model.errors import UsageError
 from etmem.model.summary import Summary
 from etmem.model.words import IssueCode
+from etmem.sources import source
 from etmem.trace.reader import read
 from tests.accuracy.captures import XNNPACK
 from tests.accuracy.captures import etmem as run_etmem
@@ -52,7 +55,7 @@ class Broken:
     name, what = "broken", "raises"
     def read(self):
         raise RuntimeError("no such device")
-with etmem.trace("run.etmem", sources=("cgroup", Mine(), Broken()), interval_seconds=3600):
+with etmem.trace("run.etmem", sources=(Mine(), Broken()), interval_seconds=3600):
     work()
 """
 
@@ -73,13 +76,37 @@ def inside(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "run.etmem"
 
 
+PACKAGE = """
+from etmem.sources import Reading
+class Growing:
+    name = "growing"
+    def __init__(self, process):
+        self.what, self.calls = f"of process {process}", 0
+    def read(self):
+        self.calls += 1
+        return [Reading("calls", self.calls, "number"), Reading("bytes", 4096 * self.calls), Reading("still", 7)]
+"""
+
+
 @pytest.fixture(scope="module")
-def outside(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def package(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Variables for etmem's own process that has a package with a source."""
+    folder = tmp_path_factory.mktemp("package")
+    (folder / "growing.py").write_text(PACKAGE)
+    info = folder / "growing-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: growing\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[etmem.sources]\ngrowing = growing:Growing\n")
+    return {"PYTHONPATH": os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))}
+
+
+@pytest.fixture(scope="module")
+def outside(tmp_path_factory: pytest.TempPathFactory, package: dict[str, str]) -> Path:
     """The trace of the same program under ``etmem run``, with a source."""
     folder = tmp_path_factory.mktemp("outside")
     program = script(folder, "work()\n")
-    arguments = ("--source", "cgroup", "-o", folder / "run.etmem", "-q", "--", sys.executable, program)
-    ran = run_etmem("run", *arguments, model_path("convs"))
+    arguments = ("--source", "growing", "-o", folder / "run.etmem", "-q", "--", sys.executable, program)
+    ran = run_etmem("run", *arguments, model_path("convs"), variables=package)
     assert ran.code == 0, ran.err
     return folder / "run.etmem"
 
@@ -122,7 +149,6 @@ def test_sources_are_asked_at_the_edges_of_phases(inside: Path) -> None:
         assert any(begin <= at <= phase.begin_ns for at, _ in calls), phase
         assert any(phase.begin_ns < at <= (phase.end_ns or 0) for at, _ in calls), phase
         assert after is None or after.begin_ns >= (phase.end_ns or 0)
-    assert {"cgroup.memory.current", "cgroup.memory.anon"} <= {value.name for value in trace.counters}
     assert "a counter of this test; asked every 3.6e+06 ms" in (trace.note("source.mine") or "")
 
 
@@ -138,11 +164,12 @@ def test_what_was_sampled_is_in_summary_and_report(inside: Path, outside: Path) 
     text = profile.text(full=True)
     assert "SAMPLED FROM SOURCES" in text
     assert "COUNTERS" not in text
-    current = {row.name: row for row in etmem.load(outside).summary.counters}["cgroup.memory.current"]
-    assert "all" in current.source
-    assert "processes in it together" in current.source
-    assert current.inference_maximum is not None
-    assert 43 * 2**20 < current.inference_maximum <= current.maximum
+    rows = {row.name: row for row in etmem.load(outside).summary.counters}
+    grown = rows["growing.bytes"]
+    assert grown.source.startswith("of process ")
+    assert grown.inference_maximum is not None
+    assert 4096 < grown.inference_maximum <= grown.maximum == 4096 * rows["growing.calls"].last
+    assert (rows["growing.still"].load_maximum, rows["growing.still"].inference_maximum) == (7, 7)
 
 
 def test_a_source_that_fails_is_an_issue_and_ends_nothing(inside: Path) -> None:
@@ -168,8 +195,9 @@ def test_asking_sources_changes_no_figure(inside: Path, outside: Path) -> None:
 
 def test_the_launcher_asks_while_the_program_runs(outside: Path) -> None:
     trace = read(outside)
-    names = {value.name for value in trace.counters}
-    assert {"cgroup.memory.current", "cgroup.memory.anon", "cgroup.memory.file"} <= names
+    values = [value.value for value in trace.counters if value.name == "growing.calls"]
+    assert values == list(range(1, len(values) + 1))
+    assert [value.value for value in trace.counters if value.name == "growing.still"] == [7]  # only what changes
     times = [value.time_ns for value in trace.counters]
     phases = [scope for scope in trace.scopes.values() if scope.kind.is_phase]
     assert min(times) < min(scope.begin_ns for scope in phases)
@@ -177,17 +205,33 @@ def test_the_launcher_asks_while_the_program_runs(outside: Path) -> None:
     assert times == sorted(times)
 
 
-def test_profile_with_a_source(tmp_path: Path) -> None:
+def test_profile_with_a_source(tmp_path: Path, package: dict[str, str]) -> None:
     data = tmp_path / "run.json"
-    ran = run_etmem(
-        *("profile", model_path("convs"), "--source", "cgroup", "-o", tmp_path / "run.etmem", "-q", "--json", data)
-    )
+    options = ("--source", "growing", "-o", tmp_path / "run.etmem", "-q", "--json", data)
+    ran = run_etmem("profile", model_path("convs"), *options, variables=package)
     assert ran.code == 0, ran.err
-    assert any(value.name == "cgroup.memory.current" for value in read(tmp_path / "run.etmem").counters)
-    unknown = run_etmem("profile", model_path("convs"), "--source", "nothing", cwd=tmp_path)
+    written = json.loads(data.read_text())
+    assert {row["name"] for row in written["counters"]} == {"growing.calls", "growing.bytes", "growing.still"}
+    assert written["named_scopes"] == []
+    unknown = run_etmem("profile", model_path("convs"), "--source", "nothing", cwd=tmp_path, variables=package)
     assert unknown.code == 2
-    assert unknown.err.startswith("etmem: error: there is no source 'nothing'\nhint: there are cgroup")
-    assert json.loads(data.read_text())["named_scopes"] == []
+    assert unknown.err == "etmem: error: there is no source 'nothing'\nhint: there are cgroup, growing\n"
+
+
+def test_the_control_group_of_this_machine(tmp_path: Path) -> None:
+    """GIVEN a group THEN its charge covers what the profiled process holds; without one, an error says what to do."""
+    trace = tmp_path / "run.etmem"
+    ran = run_etmem("profile", model_path("convs"), "--source", "cgroup", "-o", trace, "-q")
+    try:
+        source("cgroup", os.getpid())
+    except UsageError as error:
+        assert (ran.code, ran.err) == (2, f"etmem: error: {error.message}\nhint: {error.hint}\n")  # noqa: PT017
+    else:
+        assert ran.code == 0, ran.err
+        current = {row.name: row for row in etmem.load(trace).summary.counters}["cgroup.memory.current"]
+        assert "processes in it together" in current.source
+        assert current.inference_maximum is not None
+        assert 43 * 2**20 < current.inference_maximum <= current.maximum
 
 
 def test_without_a_recording_nothing_happens() -> None:
