@@ -106,7 +106,7 @@ def test_devices_stand_in_the_text() -> None:
     page = render(summary(gpu()), width=100, full=True)
     assert any(line.startswith("beside: GPU, Gpu frames") for line in page.splitlines())
     (line,) = [line for line in page.splitlines() if line.startswith("GPU ")]
-    assert line.split() == ["GPU", "Gpu", "frames", "1025", "4.0", "1.0", "1.0", "4"]
+    assert line.split() == ["GPU", "Gpu", "frames", "1025", "4.0", "1.0", "1025", "1.0", "4"]
     assert "frames: workspace 1024, packed weights 1.0" in page
 
 
@@ -148,7 +148,7 @@ def test_counters() -> None:
     assert (depth.load_maximum, depth.inference_maximum) == (9, 9)
     assert (driver.unit, driver.load_maximum, driver.inference_maximum) == (Unit.BYTES, 300, 200)
     page = render(summary(world), width=100, full=True)
-    assert "driver         3  100 B  100 B  300 B    300 B         200 B  200 B" in page
+    assert "driver         3  100 B  300 B    300 B         200 B  200 B" in page
 
 
 def test_labels_name_blocks_and_change_no_owner() -> None:
@@ -236,3 +236,26 @@ def test_categories_that_there_are_not() -> None:
         "scope work names the category activatoins, which there is not",
         "heap pool names the category wieghts, which there is not",
     ]
+
+
+def test_without_a_phase_the_blocks_are_there_for_what_was_told() -> None:
+    world = World()
+    heap = world.heap("pool", "delegate:Mine", "workspace")
+    world.alloc(0x1000, 4096)
+    world.label(0x1000, 4096, "the pool")
+    world.heap_alloc(heap, 0x1000, 100)
+    world.heap_free(heap, 0x1000)
+    found = summary(world)
+    assert [(label.owner, label.category, label.peak_bytes) for label in found.labels] == [
+        ("delegate:Mine", Category.WORKSPACE, 4096)
+    ]
+
+
+def test_a_device_that_goes_on_when_nothing_else_happens() -> None:
+    world = World()
+    heap = world.heap("frames", "host", "other", memory=tables.MemoryKind.NPU)
+    world.heap_alloc(heap, 0x10, 500)
+    world.heap_alloc(heap, 0x20, 70)
+    world.heap_free(heap, 0x10)
+    (row,) = summary(world).device_memory
+    assert (row.peak_bytes, row.live_end_bytes, row.load_peak_bytes, row.steady_bytes) == (570, 70, None, None)

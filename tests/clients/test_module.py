@@ -11,6 +11,7 @@ import pytest
 import etmem
 from etmem.capture import build, executorch
 from etmem.model.summary import Moment, Summary
+from etmem.model.words import MemoryKind
 from etmem.trace.reader import read
 from tests.accuracy.delegate.building import compile_with_executorch
 from tests.agent.recording import record
@@ -77,3 +78,17 @@ def test_the_same_owners_and_figures_as_profile(
 
 def test_it_runs_unchanged_where_there_is_no_profiler(application: Path, model: Callable[[str], Path]) -> None:
     subprocess.run([application, model("convs"), "1"], check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("flags", [(), ("-DETMEM_LINKED_IN",)], ids=["hooks", "linked in"])
+def test_what_a_devices_allocator_hands_out_is_the_devices(flags: tuple[str, ...], tmp_path: Path) -> None:
+    """What it refuses is not there; its addresses are no memory of the process."""
+    program = compile_with_executorch(SOURCE.with_name("device_memory.cpp"), tmp_path / "device_memory", *flags)
+    library = executorch.find().runtime
+    assert library is not None
+    hooks = build.hooks(library) if not flags else None
+    recording = record([program], tmp_path, hooks=hooks)
+    assert recording.status == 0
+    (row,) = etmem.load(recording.path).summary.device_memory
+    assert (row.memory, row.owner, row.name) == (MemoryKind.GPU, "executorch", "device_allocator")
+    assert (row.peak_bytes, row.live_end_bytes, row.allocations) == (8 << 20, 0, 2)

@@ -86,10 +86,15 @@ def account(
     since = window_begin(trace)
     spans = tuple(span for span in phases.spans(table.phases(), last_stamp) if span.scope.begin_ns >= since)
     window = Window(spans[0].begin, max(span.end for span in spans)) if spans else Window(0, last_stamp)
-    seen = _relevant(everything, window.since if spans else int(NEVER))
+    # Without a phase nothing is counted, but what a program told of its memory needs its blocks.
+    nothing = int(NEVER) if not (trace.heaps or trace.labels) else 0
+    seen = _relevant(everything, window.since if spans else nothing)
     del everything
     events = pick(trace.events, _telling_stamps(trace, seen, threads))
-    extents, device = heaps.split(heaps.extents(trace, events, threads), trace)
+    told = heaps.extents(trace, events, threads)
+    extents, device = heaps.split(told, trace)
+    # Heaps may go on when the process allocates nothing more.
+    last_stamp = max(last_stamp, _last(told.begin), _last(told.end))
     blocks = reported.with_reported(trace, seen, extents)
     who = threads.attribute(blocks.scope, blocks.thread, blocks.begin)
     segments = segments_.resolve(trace, blocks, table)
@@ -163,9 +168,17 @@ def summary(context: Context, find: Finder) -> Summary:
 def _last_stamp(trace: Trace, blocks: Blocks) -> int:
     """No stamp that matters is larger."""
     last = [scope.end_stamp or scope.begin_stamp for scope in trace.scopes.values()]
-    last += [int(blocks.begin.max(initial=0)), int(blocks.end[blocks.end != NEVER].max(initial=0))]
-    last += [row.stamp for rows in (trace.claims, trace.segments, trace.rss, trace.snapshots) for row in rows]
+    last += [_last(blocks.begin), _last(blocks.end)]
+    last += [
+        row.stamp
+        for rows in (trace.claims, trace.segments, trace.rss, trace.snapshots, trace.labels, trace.counters)
+        for row in rows
+    ]
     return max(last, default=0)
+
+
+def _last(stamps: U64) -> int:
+    return int(stamps[stamps != NEVER].max(initial=0))
 
 
 def _telling_stamps(trace: Trace, blocks: Blocks, threads: Threads) -> U64:

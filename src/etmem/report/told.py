@@ -23,12 +23,13 @@ def device_lines(summary: Summary, scale: Scale, width: int) -> list[str]:
             clean(heap.name, NAME_LIMIT),
             *("-" if size is None else own.number(size) for size in (heap.load_peak_bytes, heap.inference_peak_bytes)),
             "-" if heap.steady_bytes is None else own.number(heap.steady_bytes),
+            own.number(heap.peak_bytes),
             own.number(heap.live_end_bytes),
             f"{heap.allocations:,}",
         )
         for heap in summary.device_memory
     ]
-    header = ("memory", "owner", "heap", "load", "inference", "steady", "end", "allocs")
+    header = ("memory", "owner", "heap", "load", "inference", "steady", "most", "end", "allocs")
     lines = [f"DEVICE MEMORY  {own.unit}, in no total and no RSS", *grid(header, rows, 3, width)]
     for heap in summary.device_memory:
         if len({user.category for user in heap.users}) > 1:
@@ -58,7 +59,7 @@ def label_lines(summary: Summary, scale: Scale, width: int) -> list[str]:
 def counter_lines(summary: Summary, scale: Scale, width: int) -> list[str]:
     """What the program recorded itself; then what sources were asked for, and whose figures these are."""
     exact = scale.divisor == 1
-    header = ("counter", "samples", "first", "least", "most", "in load", "in inference", "last")
+    header = ("counter", "samples", "least", "most", "in load", "in inference", "last")
     lines: list[str] = []
     for title, sampled in (("COUNTERS", False), ("SAMPLED FROM SOURCES", True)):
         rows = [_counter(counter, exact=exact) for counter in summary.counters if bool(counter.source) is sampled]
@@ -69,7 +70,7 @@ def counter_lines(summary: Summary, scale: Scale, width: int) -> list[str]:
 
 
 def _counter(counter: Counter, *, exact: bool) -> tuple[str, ...]:
-    figures = (counter.first, counter.minimum, counter.maximum, counter.load_maximum, counter.inference_maximum)
+    figures = (counter.minimum, counter.maximum, counter.load_maximum, counter.inference_maximum)
     values = (_value(figure, counter.unit, exact=exact) for figure in (*figures, counter.last))
     return clean(counter.name, NAME_LIMIT), f"{counter.samples:,}", *values
 
