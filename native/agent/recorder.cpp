@@ -52,6 +52,7 @@ StringSlot* strings;
 uint32_t string_count;
 StackSlot* stacks;
 uint32_t stack_count;
+bool stacks_full_said;
 uint32_t misuses;
 
 uint64_t mix(uint64_t a, uint64_t b) {
@@ -201,6 +202,7 @@ void begin_tables() {
     Guard guard(table_lock);
     if (stacks != nullptr) memset(stacks, 0, sizeof(StackSlot) * kStacks);
     stack_count = 0;
+    stacks_full_said = false;
   }
   for (uint32_t at = 0; strings != nullptr && at < kStrings; ++at) {
     const StringSlot slot = strings[at];
@@ -218,6 +220,13 @@ StackSlot* stack_slot(uint64_t hash) {
     const uint64_t held = __atomic_load_n(&stacks[at].hash, __ATOMIC_ACQUIRE);
     if (held == hash || held == 0) return &stacks[at];
   }
+}
+
+/* Once: what is allocated from here on by other ways has no stack. */
+void say_stacks_full() {
+  if (__atomic_exchange_n(&stacks_full_said, true, __ATOMIC_RELAXED)) return;
+  const uint32_t text = string("more than 49152 different call stacks: allocations with further ones have none");
+  meta(format::kMetaNote, format::MetaNote{string("issue.call_stacks_full"), text});
 }
 
 uint32_t stack() {
@@ -239,10 +248,15 @@ uint32_t stack() {
     if (stacks == nullptr) return 0;
     StackSlot* slot = stack_slot(hash);
     if (slot->hash != 0) return slot->id;
-    if (stack_count >= kStacks * 3 / 4) return 0;
-    id = ++stack_count;
-    slot->id = id;
-    __atomic_store_n(&slot->hash, hash, __ATOMIC_RELEASE);  // last: others read without the lock
+    if (stack_count < kStacks * 3 / 4) {
+      id = ++stack_count;
+      slot->id = id;
+      __atomic_store_n(&slot->hash, hash, __ATOMIC_RELEASE);  // last: others read without the lock
+    }
+  }
+  if (id == 0) {
+    say_stacks_full();
+    return 0;
   }
   meta(format::kMetaStack, format::MetaStack{id, static_cast<uint32_t>(frames.count)}, frames.address, bytes);
   return id;

@@ -13,7 +13,8 @@ import pytest
 from etmem.capture import build, executorch, plan
 from etmem.capture.job import openvino_library, prepare
 from etmem.capture.options import ProfileOptions
-from tests.agent.recording import PROGRAMS, compile_program
+from etmem.trace.tables import EventKind
+from tests.agent.recording import PROGRAMS, compile_program, record
 from tests.models.registry import model_path
 
 STACKS = PROGRAMS / "stacks"
@@ -108,3 +109,12 @@ def test_a_model(name: str, walks: int, comparison: Path, tmp_path: Path) -> Non
     command = [build.runner(executorch.find()), text]
     found = compare(comparison, tmp_path, command, OPENVINO_LIB_PATH=str(openvino_library()))
     assert found.by_rows == found.walks > walks
+
+
+def test_more_stacks_than_are_kept_is_said(tmp_path: Path) -> None:
+    program = compile_program(STACKS / "many.c", tmp_path, f"-I{PROGRAMS.parents[1] / 'include'}")
+    trace = record([program], tmp_path, all_stacks=True).trace
+    ours = (trace.events.kind == EventKind.ALLOC) & (trace.events.size == 100) & (trace.events.scope != 0)
+    assert ours.sum() == 1 << 16
+    assert len(trace.stacks) == (trace.events.stack[ours] != 0).sum() == 49_152
+    assert trace.note("issue.call_stacks_full")

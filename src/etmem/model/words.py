@@ -133,6 +133,7 @@ class IssueCode(StrEnum):
     PROFILE_REMARK = "profile_remark"
     ETRECORD_REFUSED = "etrecord_refused"
     API_MISUSE = "api_misuse"
+    CALL_STACKS_FULL = "call_stacks_full"
     MALLOC_NOT_FOLLOWED = "malloc_not_followed"
 
 
