@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from etmem.analysis.budget import check
 from etmem.analysis.budget_parse import parse_budget
 from etmem.bundle.sources import Kind, kind_of, load
-from etmem.model.errors import EtmemError, InputError, UsageError
+from etmem.model.errors import EtmemError, InputError, UsageError, reason
 
 if TYPE_CHECKING:
     from etmem.analysis.budget_model import Budget, Verdict
@@ -25,7 +25,9 @@ def read_budget(path: Path) -> Budget:
     try:
         return parse_budget(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read {path}: {error}", "give a budget: docs/budgets.md has an example") from error
+        raise InputError(
+            f"cannot read {path}: {reason(error)}", "give a budget: docs/budgets.md has an example"
+        ) from error
 
 
 def check_target(
@@ -94,7 +96,7 @@ def _write(source: Path, target: Path) -> Path:
             hint = "name the baseline NAME.json, or give the trace"
             raise UsageError(f"{source.name} is a {kind.value}: {target.name} cannot be made of it", hint)
     except OSError as error:
-        raise EtmemError(f"cannot write {target}: {error.strerror}", "give a place that can be written") from error
+        raise EtmemError(f"cannot write {target}: {reason(error)}", "give a place that can be written") from error
     return target
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from etmem.bundle.model import BLOCKS, MANIFEST, NAMES, SCHEMA, SUMMARY, Bundle, FileEntry, Manifest
 from etmem.bundle.writing import digest
 from etmem.model.codec import CodecError, from_data
-from etmem.model.errors import InputError
+from etmem.model.errors import InputError, reason
 
 if TYPE_CHECKING:
     from etmem.analysis.diff_blocks import BlockGroup
@@ -96,7 +96,7 @@ def _unpack(path: Path, scratch: Path) -> Path:
                     raise InputError(f"{path}: {name!r} is no file of a bundle", _HINT)
                 _extract(archive, name, folder, sizes.get(name, 0))
     except (OSError, zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
-        raise InputError(f"{path} is no bundle: {error}", _HINT) from error
+        raise InputError(f"{path} is no bundle: {reason(error)}", _HINT) from error
     return folder
 
 

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 from zipfile import is_zipfile
 
-from etmem.model.errors import InputError
+from etmem.model.errors import InputError, reason
 
 if TYPE_CHECKING:
     from etmem.analysis.diff_blocks import BlockGroup
@@ -47,7 +47,7 @@ def kind_of(path: Path) -> Kind:
         with path.open("rb") as file:
             head = file.read(64)
     except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}", "give a trace, a summary or a bundle") from error
+        raise InputError(f"cannot read {path}: {reason(error)}", "give a trace, a summary or a bundle") from error
     if head[4:8] in _PROGRAMS:
         return Kind.PROGRAM
     if head.lstrip()[:1] == b"{":
@@ -108,4 +108,4 @@ def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read {path}: {error}", "give a trace, a summary or a bundle") from error
+        raise InputError(f"cannot read {path}: {reason(error)}", "give a trace, a summary or a bundle") from error

@@ -26,7 +26,7 @@ from etmem.bundle.model import (
 )
 from etmem.bundle.redaction import redact
 from etmem.model.codec import to_data
-from etmem.model.errors import EtmemError, InputError
+from etmem.model.errors import EtmemError, InputError, reason
 
 if TYPE_CHECKING:
     from etmem.bundle.sources import Result
@@ -60,7 +60,7 @@ def write_bundle(target: Path, trace: Path, *, redacted: bool = False) -> Manife
                     shutil.rmtree(target)
                 folder.rename(target)
     except OSError as error:
-        raise EtmemError(f"cannot write {target}: {error.strerror}", "give a place that can be written") from error
+        raise EtmemError(f"cannot write {target}: {reason(error)}", "give a place that can be written") from error
     return manifest
 
 

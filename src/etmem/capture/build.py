@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from etmem.capture import elf, executorch
-from etmem.model.errors import BuildError
+from etmem.model.errors import BuildError, reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -322,7 +322,7 @@ def _failed(recipe: Recipe, log: Path, folder: Path) -> BuildError:
 
 def _cache_error(error: OSError, folder: Path) -> BuildError:
     full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-    message = f"no space left in {folder}" if full else f"cannot build in {folder}: {error.strerror}"
+    message = f"no space left in {folder}" if full else f"cannot build in {folder}: {reason(error)}"
     return BuildError(message, "Name another folder in ETMEM_CACHE.")
 
 

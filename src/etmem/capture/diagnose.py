@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from etmem.capture import elf
-from etmem.model.errors import CaptureError
+from etmem.model.errors import CaptureError, reason
 from etmem.model.summary import Issue
 from etmem.model.words import IssueCode, Severity
 
@@ -76,7 +76,7 @@ def no_trace(command: Sequence[str], status: int, folder: Path) -> CaptureError:
         mode = path.stat().st_mode
         foreign = path.stat().st_uid != os.geteuid()
     except OSError as error:
-        return CaptureError(f"{command[0]} cannot be read: {error.strerror}")
+        return CaptureError(f"{command[0]} cannot be read: {reason(error)}")
     if mode & (stat.S_ISUID | stat.S_ISGID) and foreign:
         return CaptureError(
             f"{name} is set-user-ID: the system refuses to preload a library into it",

@@ -21,7 +21,7 @@ from etmem.capture.arch import Arch
 from etmem.capture.executorch import ExecuTorch
 from etmem.capture.options import Progress, silent
 from etmem.delegates import Evidence, descriptions
-from etmem.model.errors import CaptureError, EtmemError
+from etmem.model.errors import CaptureError, EtmemError, reason
 
 MIB = 1024 * 1024
 _SOFT_DIRTY_AND_PEAK = "5"
@@ -215,7 +215,7 @@ def _high_water() -> Check:
         Path("/proc/self/clear_refs").write_text(_SOFT_DIRTY_AND_PEAK)
     except OSError as error:
         hint = "RSS is known at the phases' ends only; counted peaks are exact all the same"
-        return Check("high water", State.LESS, f"/proc/self/clear_refs: {error.strerror}", hint)
+        return Check("high water", State.LESS, f"/proc/self/clear_refs: {reason(error)}", hint)
     return Check("high water", State.OK, "/proc/self/clear_refs resets the kernel's peak of RSS")
 
 

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from etmem.model.errors import CaptureError
+from etmem.model.errors import CaptureError, reason
 
 if TYPE_CHECKING:
     from etmem.capture.cpus import Cpu
@@ -55,7 +55,7 @@ def version(program: Path) -> tuple[int, ...]:
     try:
         said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False, timeout=20).stdout
     except (OSError, subprocess.SubprocessError) as error:
-        raise CaptureError(f"{program} does not run: {error}", "Install qemu-user.") from error
+        raise CaptureError(f"{program} does not run: {reason(error)}", "Install qemu-user.") from error
     found = re.search(r"version (\d+(?:\.\d+)*)", said)
     return tuple(int(part) for part in found[1].split(".")) if found else (0,)
 

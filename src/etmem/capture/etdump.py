@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from etmem.capture import plan
-from etmem.model.errors import CaptureError, UsageError
+from etmem.model.errors import CaptureError, UsageError, reason
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,5 +66,5 @@ def record(options: ProfileOptions, job: Job, runner: Sequence[str], scratch: Pa
         shutil.copyfile(written, options.etdump)
     except OSError as error:
         raise CaptureError(
-            f"cannot write {options.etdump}: {error.strerror or error}", "The trace was written all the same."
+            f"cannot write {options.etdump}: {reason(error)}", "The trace was written all the same."
         ) from None

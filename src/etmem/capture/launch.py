@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING
 
 from etmem.capture.metadata import NOTES_VARIABLE, notes_variable
-from etmem.model.errors import CaptureError
+from etmem.model.errors import CaptureError, reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -155,7 +155,7 @@ def _cannot_start(command: str, error: OSError) -> CaptureError:
         return CaptureError(f"{command} is not executable", f"chmod +x {command}, or name its interpreter before it.")
     if isinstance(error, FileNotFoundError):
         return CaptureError(f"{command} was not found", "Give a path, or a command that is in PATH.")
-    return CaptureError(f"{command} cannot be started: {error.strerror}")
+    return CaptureError(f"{command} cannot be started: {reason(error)}")
 
 
 @contextmanager
@@ -167,7 +167,7 @@ def _log(path: Path | None) -> Iterator[IO[bytes] | None]:
         file = path.open("wb")
     except OSError as error:
         raise CaptureError(
-            f"cannot write {path}: {error.strerror}", "Name another place for the trace with --output."
+            f"cannot write {path}: {reason(error)}", "Name another place for the trace with --output."
         ) from error
     with file:
         yield file

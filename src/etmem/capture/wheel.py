@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from etmem.capture import executorch
-from etmem.model.errors import CaptureError
+from etmem.model.errors import CaptureError, reason
 
 if TYPE_CHECKING:
     from etmem.capture.arch import Arch
@@ -77,7 +77,7 @@ def _unpack(wheel: Path, scratch: Path, folder: Path) -> None:
                 if _is_needed(name):
                     archive.extract(name, scratch)
     except (zipfile.BadZipFile, OSError) as error:
-        raise CaptureError(f"{wheel} cannot be unpacked: {error}", "Download it again.") from error
+        raise CaptureError(f"{wheel} cannot be unpacked: {reason(error)}", "Download it again.") from error
     if not (scratch / "executorch").is_dir():
         raise CaptureError(f"{wheel.name} holds no ExecuTorch", "Is it the wheel of another package?")
     try:

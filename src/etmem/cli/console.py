@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 
 from etmem.capture.options import Progress, silent
-from etmem.model.errors import EtmemError
+from etmem.model.errors import EtmemError, reason
 
 SHOW_AFTER_SECONDS = 1.0
 MIN_WIDTH, MAX_WIDTH = 80, 120
@@ -110,7 +110,7 @@ def write_file(text: str, path: str) -> None:
     except OSError as error:
         scratch.unlink(missing_ok=True)
         raise EtmemError(
-            f"cannot write {path}: {error.strerror}", "give a file in a folder that can be written"
+            f"cannot write {path}: {reason(error)}", "give a file in a folder that can be written"
         ) from error
 
 

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from etmem.delegates.loading import HINT, parse
-from etmem.model.errors import InputError
+from etmem.model.errors import InputError, reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -106,6 +106,6 @@ def _text(name: str, entry: Traversable) -> str:
     try:
         return entry.read_text(encoding="utf-8")
     except OSError as error:
-        raise InputError(f"{name} cannot be read: {error.strerror or error}", HINT) from error
+        raise InputError(f"{name} cannot be read: {reason(error)}", HINT) from error
     except UnicodeDecodeError as error:
         raise InputError(f"{name} is not TOML: it is not UTF-8", HINT) from error

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from etmem.devtools.etdump_schema import ETDUMP, IDENTIFIER
-from etmem.model.errors import InputError
+from etmem.model.errors import InputError, reason
 from etmem.program.flatbuffer import Buffer, MalformedError, Table
 
 UNSET = -1
@@ -104,7 +104,7 @@ def read_etdump(path: str | Path) -> ETDump:
     try:
         data = Path(path).read_bytes()
     except OSError as error:
-        raise InputError(f"{path}: cannot read the ETDump: {error.strerror or error}") from None
+        raise InputError(f"{path}: cannot read the ETDump: {reason(error)}") from None
     return parse_etdump(data, str(path))
 
 

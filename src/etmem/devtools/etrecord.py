@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from etmem.devtools.stack_traces import Frame, parse_stack_trace
-from etmem.model.errors import InputError
+from etmem.model.errors import InputError, reason
 
 IDENTIFIER = "ETRECORD_V0"
 EDGE_PROGRAM = "edge_dialect_exported_program"
@@ -94,7 +94,7 @@ def read_etrecord(path: str | Path) -> ETRecord:
         with zipfile.ZipFile(path) as archive:
             return ETRecord(str(path), _methods(_Texts(archive, str(path))))
     except OSError as error:
-        raise InputError(f"{path}: cannot read the ETRecord: {error.strerror or error}") from None
+        raise InputError(f"{path}: cannot read the ETRecord: {reason(error)}") from None
     except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError, zlib.error) as error:
         raise InputError(f"{path} is no ETRecord, or is damaged: {error}", _HINT) from None
 

@@ -14,7 +14,7 @@ from etmem.importing.naming import Names, file_name, modules_of, names
 from etmem.importing.owning import UNKNOWN, Place, place
 from etmem.importing.profile import Frame, HeapProfile, Sample
 from etmem.importing.wire import MalformedError
-from etmem.model.errors import InputError, UsageError
+from etmem.model.errors import InputError, UsageError, reason
 from etmem.model.sampled import (
     SampledBytes,
     SampledCategory,
@@ -65,7 +65,7 @@ def _read(path: Path, process: int | None) -> HeapProfile:
         if data.startswith(_GZIP):
             data = gzip.decompress(data)
     except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"{path} cannot be read: {error}", _HINT) from error
+        raise InputError(f"{path} cannot be read: {reason(error)}", _HINT) from error
     try:
         # Both begin with a message in field 1, so what is inside has to tell.
         found = heapprofd.parse(data, process) if heapprofd.is_trace(data) else None

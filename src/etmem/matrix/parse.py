@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from etmem.matrix.model import SCHEMA, Entry, Matrix, Options
-from etmem.model.errors import InputError, UsageError
+from etmem.model.errors import InputError, UsageError, reason
 
 FLAGS: dict[str, str] = {
     "load_mode": "--load-mode",
@@ -63,7 +63,9 @@ def read_matrix(path: Path) -> Matrix:
     try:
         return parse_matrix(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read {path}: {error}", "give a matrix: docs/matrix.md has an example") from error
+        raise InputError(
+            f"cannot read {path}: {reason(error)}", "give a matrix: docs/matrix.md has an example"
+        ) from error
 
 
 def _combined(axes: Mapping[str, object]) -> list[Options]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from etmem.matrix.model import Entry, Outcome, Row, RowStatus
 from etmem.matrix.worker import Job, empty_row, run_job
 from etmem.model.codec import CodecError, from_data, to_data
-from etmem.model.errors import EtmemError
+from etmem.model.errors import EtmemError, reason
 
 Progress = Callable[[str], None]
 
@@ -31,7 +31,7 @@ def run_matrix(
     try:
         results.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise EtmemError(f"cannot make {results}: {error.strerror}", "name another folder with --results") from error
+        raise EtmemError(f"cannot make {results}: {reason(error)}", "name another folder with --results") from error
     rows = {entry.id: row for entry in entries if (row := stored(entry, results)) is not None}
     left = [entry for entry in entries if entry.id not in rows]
     pace = _Pace(len(entries), len(rows), progress)
@@ -90,7 +90,7 @@ def _write(path: Path, data: bytes) -> None:
         scratch.replace(path)
     except OSError as error:
         scratch.unlink(missing_ok=True)
-        raise EtmemError(f"cannot write {path}: {error.strerror}", "name another folder with --results") from error
+        raise EtmemError(f"cannot write {path}: {reason(error)}", "name another folder with --results") from error
 
 
 class _Pace:

@@ -38,3 +38,8 @@ class CaptureError(EtmemError):
 
 class BuildError(CaptureError):
     """A native part could not be compiled: no compiler, no headers, or a failed build."""
+
+
+def reason(error: BaseException) -> str:
+    """Why something could not be read, written or started, without the number and the path that OSError repeats."""
+    return getattr(error, "strerror", None) or str(error)

@@ -11,7 +11,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from etmem.model.errors import ProgramError
+from etmem.model.errors import ProgramError, reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -121,4 +121,4 @@ def _unreadable(path: str | os.PathLike[str], error: OSError) -> ProgramError:
         return ProgramError(f"{path} is a directory", "Give the path of a .pte.")
     if isinstance(error, PermissionError):
         return ProgramError(f"{path} cannot be read: permission denied", "Check the file's permissions.")
-    return ProgramError(f"{path} cannot be read: {error.strerror or error}", "Check the path and the file system.")
+    return ProgramError(f"{path} cannot be read: {reason(error)}", "Check the path and the file system.")

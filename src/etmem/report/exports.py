@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from etmem.model.errors import EtmemError
+from etmem.model.errors import EtmemError, reason
 
 if TYPE_CHECKING:
     from etmem.report.view import View
@@ -53,8 +53,9 @@ def write(name: str, view: View, path: Path) -> None:
         else:
             _replace(path, render(name, view))
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise EtmemError(f"cannot write {path}: {reason}", "give a place in a folder that can be written") from error
+        raise EtmemError(
+            f"cannot write {path}: {reason(error)}", "give a place in a folder that can be written"
+        ) from error
 
 
 def _replace(path: Path, content: bytes) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from etmem.matrix.model import ROWS_SCHEMA, Entry, Row, RowStatus
 from etmem.model.codec import to_data
-from etmem.model.errors import EtmemError, UsageError
+from etmem.model.errors import EtmemError, UsageError, reason
 from etmem.report.markdown_table import table
 from etmem.report.table import MIN_WIDTH, grid, wrap
 from etmem.report.units import Scale, choose_scale, clean, shorten
@@ -59,7 +59,9 @@ def write_parquet(rows: Sequence[Row], path: Path) -> None:
     try:
         parquet.write_table(pa.Table.from_pylist(records), path)
     except OSError as error:
-        raise EtmemError(f"cannot write {path}: {error}", "give a file in a folder that can be written") from error
+        raise EtmemError(
+            f"cannot write {path}: {reason(error)}", "give a file in a folder that can be written"
+        ) from error
 
 
 def label(row: Row) -> str:

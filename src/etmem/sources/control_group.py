@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from etmem.model.errors import UsageError
+from etmem.model.errors import UsageError, reason
 from etmem.model.words import Unit
 from etmem.sources.model import Reading
 
@@ -82,7 +82,7 @@ def _folder(process: int, proc: Path) -> tuple[Path, int]:
         groups = (proc / str(process) / "cgroup").read_text()
         mounts = (proc / str(process) / "mountinfo").read_text()
     except OSError as error:
-        raise UsageError(f"the source cgroup is not available: {error}", "it needs Linux and /proc") from error
+        raise UsageError(f"the source cgroup is not available: {reason(error)}", "it needs Linux and /proc") from error
     found = []
     for line in groups.splitlines():
         _, controllers, path = line.split(":", 2)

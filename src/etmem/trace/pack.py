@@ -11,7 +11,7 @@ from typing import IO
 
 import numpy as np
 
-from etmem.model.errors import EtmemError, TraceError
+from etmem.model.errors import EtmemError, TraceError, reason
 from etmem.trace import layout
 from etmem.trace.columns import DTYPES, compress, encode
 from etmem.trace.packed import BLOCK_ROWS, MAGIC, PART, PRELUDE, VERSION, Part, PartKind, is_packed
@@ -35,7 +35,7 @@ def pack(path: Path, out: Path) -> None:
         raise TraceError(f"{path}: {error.message}", error.hint) from None
     except OSError as error:
         hint = f"{path} is as it was; make room, or write to another place"
-        raise EtmemError(f"{out}: cannot write the packed trace: {error.strerror}", hint) from None
+        raise EtmemError(f"{out}: cannot write the packed trace: {reason(error)}", hint) from None
 
 
 @contextmanager
