@@ -11,9 +11,11 @@ import pytest
 
 import etmem
 from etmem.model.summary import Summary
-from etmem.model.words import Category, IssueCode, PhaseKind
+from etmem.model.words import Category, IssueCode, MemoryKind, PhaseKind
 from etmem.trace.reader import read
+from etmem.trace.tables import MisuseKind
 from tests.accuracy.delegate.building import compile_with_executorch
+from tests.clients.compilers import CLANG, GCC, compile_client
 
 SOURCE = Path(__file__).parent / "programs/device.cpp"
 ITERATIONS = 3
@@ -97,3 +99,24 @@ def test_a_buffer_that_is_full_drops_and_says_how_much(
 def test_a_link_that_breaks(application: Path, model: Callable[[str], Path], tmp_path: Path) -> None:
     summary = run(application, model("convs"), tmp_path / "slow.etmem", "40", "slow")
     assert {IssueCode.EVENTS_DROPPED, IssueCode.TRACE_TRUNCATED} <= codes(summary)
+
+
+@pytest.mark.parametrize("compilers", [GCC, CLANG], ids=["gcc", "clang"])
+def test_the_recorder_alone(compilers: tuple[str, str], tmp_path: Path) -> None:
+    source = SOURCE.with_name("recorder_alone.cpp")
+    program = compile_client(source, tmp_path / "alone", "-fno-rtti", "-fno-exceptions", compilers=compilers)
+    subprocess.run([program, tmp_path / "alone.etmem"], check=True)
+    trace = read(tmp_path / "alone.etmem")
+    assert (trace.header.closed, trace.header.dropped_events) == (True, 0)
+    assert [misuse.kind for misuse in trace.misuses] == [
+        MisuseKind.SCOPE_OPEN,
+        MisuseKind.SCOPE_END,
+        MisuseKind.HEAP_TWICE,
+        MisuseKind.RANGE,
+    ]
+    assert [(counter.name, counter.value) for counter in trace.counters] == [("depth", 3)]
+    summary = etmem.load(tmp_path / "alone.etmem").summary
+    (arena,) = summary.arenas
+    assert (arena.name, arena.bytes, arena.used_peak_bytes, arena.allocations) == ("pool", 150, 150, 2)
+    (device,) = summary.device_memory
+    assert (device.memory, device.live_end_bytes) == (MemoryKind.NPU, 4096)

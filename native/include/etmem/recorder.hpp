@@ -53,7 +53,8 @@ struct RecorderOptions {
 
 class Recorder {
  public:
-  /* False when the buffer is too small, or one records already. The buffer must live until stop(). */
+  /* False when the buffer is too small or not 16-byte aligned, or when one has recorded already: clients keep their ids
+   * for the process's life, and there is no telling them. The buffer must live until stop(). */
   bool start(void* buffer, size_t bytes, const RecorderOptions& options = RecorderOptions());
   /* Writes what is left and ends the trace. */
   void stop();
@@ -78,6 +79,7 @@ class Recorder {
   static constexpr size_t kHeaderGap = 128 - sizeof(format::Header);
   static constexpr uint32_t kThread = 1;
   static constexpr uint32_t kDepth = 32;
+  static constexpr uint32_t kHeaps = 16;
   static constexpr size_t kMaxText = kChunk / 2;
   static_assert(kChunk % 32 == 0 && kChunk >= 512 && sizeof(format::Header) <= 128, "see trace_format.h");
 
@@ -87,32 +89,34 @@ class Recorder {
   };
   struct Opened {
     const void* key;
-    uint32_t id;
+    uint32_t kind, name, owner, id;
   };
 
   /* One call at a time, without waiting: whoever waits in an interrupt waits for ever. */
   class Turn {
    public:
-    explicit Turn(Recorder& recorder)
-        : recorder_(recorder), got_(!__atomic_test_and_set(&recorder.busy_, __ATOMIC_ACQUIRE)) {
-      if (!got_ && recorder.running_) __atomic_add_fetch(&recorder.header_->dropped_events, 1, __ATOMIC_RELAXED);
+    explicit Turn(Recorder* recorder)
+        : recorder_(recorder), got_(recorder != nullptr && !__atomic_test_and_set(&recorder->busy_, __ATOMIC_ACQUIRE)) {
+      if (recorder != nullptr && !got_ && recorder->running_) {
+        __atomic_add_fetch(&recorder->header_->dropped_events, 1, __ATOMIC_RELAXED);
+      }
     }
     ~Turn() {
-      if (got_) __atomic_clear(&recorder_.busy_, __ATOMIC_RELEASE);
+      if (got_) __atomic_clear(&recorder_->busy_, __ATOMIC_RELEASE);
     }
     Turn(const Turn&) = delete;
     Turn& operator=(const Turn&) = delete;
-    explicit operator bool() const { return got_ && recorder_.running_; }
+    explicit operator bool() const { return got_ && recorder_->running_; }
+    Recorder* operator->() const { return recorder_; }
 
    private:
-    Recorder& recorder_;
+    Recorder* const recorder_;
     const bool got_;
   };
 
   static void block_event(format::EventKind kind, const void* block, size_t bytes) {
-    Recorder* self = block != nullptr ? current() : nullptr;
-    if (self == nullptr) return;
-    if (Turn turn(*self); turn) self->event(kind, block, bytes, 0);
+    if (block == nullptr) return;
+    if (Turn turn(current()); turn) turn->event(kind, block, bytes, 0);
   }
 
   static Recorder*& current() {
@@ -136,6 +140,9 @@ class Recorder {
     return meta(type, &fixed, sizeof fixed);
   }
   uint32_t string(const char* text, size_t length);
+  uint32_t begin(uint32_t kind, etmem_id name, int64_t a, int64_t b, uint32_t flags);
+  void end(etmem_id scope, bool failed);
+  uint32_t open(const void* key, uint32_t kind, etmem_id name, etmem_id owner, etmem_id category);
   void misuse(format::MisuseKind kind, uint32_t name, uint32_t scope = 0) {
     if (misuses_++ < format::kMisuses) meta(format::kMetaMisuse, format::MetaMisuse{kind, name, scope, kThread});
   }
@@ -150,48 +157,48 @@ class Recorder {
   // The functions of the table.
   static int recording() { return current() != nullptr && current()->running_; }
   static etmem_id intern(const char* text, size_t length) {
-    Recorder* self = current();
-    if (self == nullptr || text == nullptr || length == 0) return 0;
-    Turn turn(*self);
-    return turn ? self->string(text, length) : 0;
+    if (text == nullptr || length == 0) return 0;
+    Turn turn(current());
+    return turn ? turn->string(text, length) : 0;
   }
-  static etmem_id scope_begin(uint32_t kind, etmem_id name, int64_t a, int64_t b, uint32_t flags);
-  static void scope_end(etmem_id scope, int failed);
+  static etmem_id scope_begin(uint32_t kind, etmem_id name, int64_t a, int64_t b, uint32_t flags) {
+    Turn turn(current());
+    return turn ? turn->begin(kind, name, a, b, flags) : 0;
+  }
+  static void scope_end(etmem_id scope, int failed) {
+    Turn turn(current());
+    if (scope != 0 && turn) turn->end(scope, failed != 0);
+  }
   static void claim(const void* address, size_t bytes, etmem_id owner, etmem_id category, etmem_id name) {
-    Turn turn(*current());
-    if (!turn || !current()->is_range(address, bytes, name)) return;
-    current()->meta(format::kMetaClaim, format::MetaClaim{reinterpret_cast<uintptr_t>(address), bytes, owner, category,
-                                                          name, current()->scope()});
+    Turn turn(current());
+    if (!turn || !turn->is_range(address, bytes, name)) return;
+    const uint64_t start = reinterpret_cast<uintptr_t>(address);
+    turn->meta(format::kMetaClaim, format::MetaClaim{start, bytes, owner, category, name, turn->scope()});
   }
   static etmem_id heap_register(etmem_id name, etmem_id owner, etmem_id category) {
     return heap_open(nullptr, format::kHostMemory, name, owner, category);
   }
   static etmem_id heap_open(const void* key, uint32_t kind, etmem_id name, etmem_id owner, etmem_id category) {
-    Turn turn(*current());
-    if (!turn) return 0;
-    if (kind > format::kOtherDevice) kind = format::kOtherDevice;
-    const uint32_t id = ++current()->heaps_;
-    (void)key;  // the client keeps the id
-    const format::MetaHeap record = {id, name, owner, category, current()->scope(), kind};
-    return current()->meta(format::kMetaHeap, record) ? id : 0;
+    Turn turn(current());
+    return turn ? turn->open(key, kind, name, owner, category) : 0;
   }
   static void heap_alloc(etmem_id heap, const void* address, size_t bytes) {
-    Turn turn(*current());
-    if (heap == 0 || !turn || !current()->is_range(address, bytes, 0)) return;
-    current()->event(format::kHeapAlloc, address, bytes, heap);
+    Turn turn(current());
+    if (heap == 0 || !turn || !turn->is_range(address, bytes, 0)) return;
+    turn->event(format::kHeapAlloc, address, bytes, heap);
   }
   static void heap_free(etmem_id heap, const void* address) {
-    Turn turn(*current());
-    if (heap != 0 && turn) current()->event(format::kHeapFree, address, 0, heap);
+    Turn turn(current());
+    if (heap != 0 && turn) turn->event(format::kHeapFree, address, 0, heap);
   }
   static void heap_reset(etmem_id heap) {
-    Turn turn(*current());
-    if (heap != 0 && turn) current()->event(format::kHeapReset, nullptr, 0, heap);
+    Turn turn(current());
+    if (heap != 0 && turn) turn->event(format::kHeapReset, nullptr, 0, heap);
   }
   static etmem_id segment(const etmem_segment* s) {
-    Turn turn(*current());
+    Turn turn(current());
     if (!turn) return 0;
-    const uint32_t id = ++current()->segments_;
+    const uint32_t id = ++turn->segments_;
     const format::MetaSegment record = {reinterpret_cast<uintptr_t>(s->address),
                                         s->bytes,
                                         s->offset,
@@ -199,36 +206,35 @@ class Recorder {
                                         s->type,
                                         s->index,
                                         s->name,
-                                        current()->scope(),
+                                        turn->scope(),
                                         s->program};
-    return current()->meta(format::kMetaSegment, record) ? id : 0;
+    return turn->meta(format::kMetaSegment, record) ? id : 0;
   }
   static void segment_free(etmem_id id) {
-    Turn turn(*current());
-    if (id != 0 && turn) current()->meta(format::kMetaSegmentFree, format::MetaSegmentFree{id, current()->scope()});
+    Turn turn(current());
+    if (id != 0 && turn) turn->meta(format::kMetaSegmentFree, format::MetaSegmentFree{id, turn->scope()});
   }
   static void note(etmem_id key, etmem_id value) {
-    Turn turn(*current());
-    if (turn) current()->meta(format::kMetaNote, format::MetaNote{key, value});
+    Turn turn(current());
+    if (turn) turn->meta(format::kMetaNote, format::MetaNote{key, value});
   }
   static void counter(etmem_id name, uint32_t unit, int64_t value) {
-    Turn turn(*current());
+    Turn turn(current());
     if (!turn) return;
     if (unit > format::kUnitBytes) unit = format::kUnitNumber;
-    const format::MetaCounter record = {name, unit, current()->scope(), 0, value, current()->now()};
-    current()->meta(format::kMetaCounter, record);
+    turn->meta(format::kMetaCounter, format::MetaCounter{name, unit, turn->scope(), 0, value, turn->now()});
   }
   static void label(const void* address, size_t bytes, etmem_id name) {
-    Turn turn(*current());
-    if (!turn || !current()->is_range(address, bytes, name)) return;
-    current()->meta(format::kMetaLabel,
-                    format::MetaLabel{reinterpret_cast<uintptr_t>(address), bytes, name, current()->scope()});
+    Turn turn(current());
+    if (!turn || !turn->is_range(address, bytes, name)) return;
+    const uint64_t start = reinterpret_cast<uintptr_t>(address);
+    turn->meta(format::kMetaLabel, format::MetaLabel{start, bytes, name, turn->scope()});
   }
   static void snapshot(etmem_id, etmem_id) {}  // there is no RSS
   static void expect_inferences(uint64_t) {}
   static uint64_t remaining_inferences() { return 0; }
   static void* allocate(size_t bytes);
-  static uint32_t next_program() { return ++current()->programs_; }
+  static uint32_t next_program() { return current() == nullptr ? 0 : ++current()->programs_; }
   static int take_runtime() { return 1; }
 
   RecorderOptions options_;
@@ -244,6 +250,7 @@ class Recorder {
   uint64_t stamp_ = 0;
   uint32_t chunks_ = 0, string_ids_ = 0, scope_ids_ = 0, heaps_ = 0, segments_ = 0, programs_ = 0, misuses_ = 0;
   uint32_t scopes_[kDepth] = {};
+  Opened opened_[kHeaps] = {};  // by clients; a later heap of one name is not told from the first
   uint32_t depth_ = 0;
   bool running_ = false;
   bool broken_ = false;  // flush failed: what comes after is dropped, and counted
@@ -280,8 +287,10 @@ inline const etmem_api& Recorder::table() {
 inline bool Recorder::start(void* buffer, size_t bytes, const RecorderOptions& options) {
   const size_t strings = sizeof(Known) * ETMEM_RECORDER_STRINGS;
   const size_t fixed = 128 + strings + options.own_bytes;
-  if (current() != nullptr || buffer == nullptr || reinterpret_cast<uintptr_t>(buffer) % 16 != 0) return false;
+  static bool used = false;
+  if (used || buffer == nullptr || reinterpret_cast<uintptr_t>(buffer) % 16 != 0) return false;
   if (bytes < fixed + 2 * kChunk) return false;
+  used = true;
   *this = Recorder();
   options_ = options;
   std::memset(buffer, 0, bytes);
@@ -431,52 +440,65 @@ inline uint32_t Recorder::string(const char* text, size_t length) {
   return string_ids_;
 }
 
-inline etmem_id Recorder::scope_begin(uint32_t kind, etmem_id name, int64_t a, int64_t b, uint32_t flags) {
-  Recorder& self = *current();
-  Turn turn(self);
-  if (!turn) return 0;
+inline uint32_t Recorder::begin(uint32_t kind, etmem_id name, int64_t a, int64_t b, uint32_t flags) {
   if (kind < format::kScopeProgramLoad || kind > format::kScopeProfiler) {
-    self.misuse(format::kMisuseScopeKind, name);
+    misuse(format::kMisuseScopeKind, name);
     return 0;
   }
-  if (self.depth_ == kDepth) {
-    self.drop();
+  if (depth_ == kDepth) {
+    drop();
     return 0;
   }
-  const uint32_t id = self.scope_ids_ + 1;
-  const format::MetaScopeBegin record = {id, self.scope(), kind, name, kThread, flags, a, b, self.now()};
-  if (!self.meta(format::kMetaScopeBegin, record)) return 0;
-  self.scope_ids_ = id;
-  self.scopes_[self.depth_++] = id;
+  const uint32_t id = scope_ids_ + 1;
+  const format::MetaScopeBegin record = {id, scope(), kind, name, kThread, flags, a, b, now()};
+  if (!meta(format::kMetaScopeBegin, record)) return 0;
+  scope_ids_ = id;
+  scopes_[depth_++] = id;
   return id;
 }
 
-inline void Recorder::scope_end(etmem_id scope, int failed) {
-  if (scope == 0 || current() == nullptr) return;
-  Recorder& self = *current();
-  Turn turn(self);
-  if (!turn) return;
-  uint32_t at = self.depth_;
-  while (at > 0 && self.scopes_[at - 1] != scope) --at;
-  if (at == 0) return self.misuse(format::kMisuseScopeEnd, 0, scope);
-  for (; self.depth_ >= at; --self.depth_) {
-    const uint32_t id = self.scopes_[self.depth_ - 1];
-    if (id != scope) self.misuse(format::kMisuseScopeOpen, 0, id);
-    self.meta(format::kMetaScopeEnd, format::MetaScopeEnd{id, failed ? 1u : 0u, self.now()});
+inline void Recorder::end(etmem_id scope, bool failed) {
+  uint32_t at = depth_;
+  while (at > 0 && scopes_[at - 1] != scope) --at;
+  if (at == 0) return misuse(format::kMisuseScopeEnd, 0, scope);
+  for (; depth_ >= at; --depth_) {
+    const uint32_t id = scopes_[depth_ - 1];
+    if (id != scope) misuse(format::kMisuseScopeOpen, 0, id);
+    meta(format::kMetaScopeEnd, format::MetaScopeEnd{id, failed ? 1u : 0u, now()});
   }
 }
 
+/* As the agent's: a client's second heap of one name and owner is the first one, and misuse. */
+inline uint32_t Recorder::open(const void* key, uint32_t kind, etmem_id name, etmem_id owner, etmem_id category) {
+  if (kind > format::kOtherDevice) kind = format::kOtherDevice;
+  uint32_t free = kHeaps;
+  for (uint32_t i = 0; key != nullptr && i < kHeaps; ++i) {
+    const Opened& known = opened_[i];
+    if (known.id == 0) {
+      free = i;
+      break;
+    }
+    if (known.kind != kind || known.name != name || known.owner != owner) continue;
+    if (known.key != key) misuse(format::kMisuseHeapTwice, name);
+    return known.id;
+  }
+  const format::MetaHeap record = {heaps_ + 1, name, owner, category, scope(), kind};
+  if (!meta(format::kMetaHeap, record)) return 0;
+  ++heaps_;
+  if (free < kHeaps) opened_[free] = {key, kind, name, owner, heaps_};
+  return heaps_;
+}
+
 inline void* Recorder::allocate(size_t bytes) {
-  Recorder* self = current();
-  if (self == nullptr) return nullptr;
-  Turn turn(*self);
+  Turn turn(current());
   bytes = (bytes + 15) & ~size_t{15};
-  if (!turn || static_cast<size_t>(self->own_end_ - self->own_) < bytes) {
-    if (turn) self->drop();  // what a decorator cannot keep goes unseen
+  if (!turn) return nullptr;
+  if (static_cast<size_t>(turn->own_end_ - turn->own_) < bytes) {
+    turn->drop();  // what a decorator cannot keep goes unseen
     return nullptr;
   }
-  void* result = self->own_;
-  self->own_ += bytes;
+  void* result = turn->own_;
+  turn->own_ += bytes;
   return result;
 }
 
