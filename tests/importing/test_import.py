@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from etmem.analysis.by_stack import backend_of
+from etmem.analysis.function_names import qualified
 from etmem.delegates import descriptions
 from etmem.importing import import_profile
-from etmem.importing.owning import backend_of, place, qualified
+from etmem.importing.owning import place
 from etmem.importing.wire import MalformedError, Message
 from etmem.model.errors import InputError, UsageError
 from etmem.model.words import Category, PhaseKind
@@ -57,12 +59,13 @@ def test_whose_a_call_stack_is(symbols, expected):
 
 def test_mangled_and_demangled_names_are_the_same():
     demangled = "executorch::backends::XnnpackBackend::init(executorch::runtime::BackendInitContext&, int) const"
-    assert backend_of(demangled, descriptions()) == backend_of(XNN_INIT, descriptions()) == "XnnpackBackend"
+    assert backend_of([demangled], descriptions()) == backend_of([XNN_INIT], descriptions()) == "XnnpackBackend"
     assert qualified(demangled) == qualified(XNN_INIT) == "executorch::backends::XnnpackBackend::init"
     assert qualified("_ZN12_GLOBAL__N_14Mine4initEv") == "(anonymous)::Mine::init"
     assert qualified("_ZN4math") == "math"
     assert qualified("xnn_create_runtime") == "xnn_create_runtime"
-    assert backend_of("_ZN10executorch7runtime6Method4initEPNS_1AE", descriptions()) is None
+    assert backend_of(["_ZN10executorch7runtime6Method4initEPNS_1AE"], descriptions()) is None
+    assert qualified("(anonymous namespace)::Mine::init(int)") == "(anonymous)::Mine::init"
     for hostile in ("_ZN", "_ZN99999999999999a", "_ZN3", "", "(", "init", "::init BackendInitContext", "<>"):
         qualified(hostile)
         place([hostile], descriptions())

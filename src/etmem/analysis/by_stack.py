@@ -6,12 +6,13 @@ with a BackendExecutionContext, ``destroy`` with a handle. Which instance it was
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
+from functools import cache
 
 import numpy as np
 
+from etmem.analysis.function_names import split
 from etmem.analysis.lookup import I64
 from etmem.analysis.scopes import ScopeTable
 from etmem.analysis.symbols import Symbolizer
@@ -21,40 +22,41 @@ from etmem.trace.tables import Blocks, Trace
 NOTE = "hooks.untyped"
 """What such hooks note of themselves."""
 
-_CALLED = {"init": "18BackendInitContext", "execute": "23BackendExecutionContext"}
+_CALLED = {"init": "BackendInitContext", "execute": "BackendExecutionContext"}
+_HANDLE = ("EPv", "(void*) const", "(void*)")
+"""The parameters of destroy."""
 
 
 def asked_for(trace: Trace) -> bool:
     return trace.note(NOTE) is not None
 
 
+@cache
 def backend_class(symbol: str) -> str | None:
-    """``XnnpackBackend`` of a mangled ``XnnpackBackend::init``, ``execute`` or ``destroy``; None for all else."""
-    opening = re.match(r"_ZNK?(?=\d)", symbol)
-    if opening is None:
-        return None
-    names, rest = [], symbol[opening.end() :]
-    while (length := re.match(r"\d+", rest)) is not None:
-        end = length.end() + int(length[0])
-        names.append(rest[length.end() : end])
-        rest = rest[end:]
+    """``XnnpackBackend`` of its ``init``, ``execute`` or ``destroy``, mangled or not; None for all else."""
+    function, rest = split(symbol)
+    names = function.split("::")
     if len(names) < 2:
         return None
     context = _CALLED.get(names[-1])
-    if (context is not None and rest.startswith("ER") and context in rest) or (
-        names[-1] == "destroy" and rest == "EPv"
-    ):
+    # Only a backend's takes the context by reference: Method::init and Module::execute are others.
+    if context is not None and rest.startswith(("ER", "(")) and context in rest:
         return names[-2]
-    return None
+    return names[-2] if names[-1] == "destroy" and rest in _HANDLE else None
 
 
 def backend_of(symbols: Iterable[str], known: Collection[str]) -> str | None:
-    """The backend id on a call stack, innermost frame first. ``known`` are ids; a class that is none of them, not even
-    in other letters, passes under its own name."""
+    """The backend id on a call stack, innermost frame first.
+
+    ``known`` are ids, or descriptions by id, which may name the class; one that is none of them, not even in other
+    letters, passes under its own name.
+    """
     found = next(filter(None, map(backend_class, symbols)), None)
     if found is None or found in known:
         return found
-    return next((name for name in known if name.casefold() == found.casefold()), found)
+    described = known.items() if isinstance(known, Mapping) else ()
+    by_class = (name for name, description in described if getattr(description, "class_name", "") == found)
+    return next(by_class, None) or next((name for name in known if name.casefold() == found.casefold()), found)
 
 
 def delegate_rows(

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from etmem.analysis.by_stack import backend_class, backend_of
+from etmem.analysis.function_names import own_category, qualified
 from etmem.analysis.symbols import Symbolizer
 from etmem.model.words import EXECUTORCH, Category
 from etmem.trace.tables import U32, Claim, DelegateStage, EventKind, Events, Scope, ScopeKind, Trace
@@ -30,9 +31,6 @@ _PHASES = (
     (re.compile(r"_ZN10executorch7runtime6MethodD[012]E"), ScopeKind.UNLOAD),
 )
 _STAGES = {"4init": DelegateStage.INIT, "7execute": DelegateStage.EXECUTE, "7destroy": DelegateStage.DESTROY}
-_PLANNED = re.compile(r"_ZN10executorch9extension\w*6Module\d+make_planned_memory")
-_ALLOCATOR = re.compile(r"_ZN10executorch9extension\w*?\d+Malloc\w*Allocator\d*allocate")
-_LOADER = re.compile(r"_ZNK?10executorch9extension\w*?\d+\w*DataLoader4loadE")
 
 
 @dataclass(frozen=True)
@@ -79,7 +77,8 @@ def tell(symbols: Sequence[str], known: Collection[str]) -> Told:
     names = list(symbols)
     phases = [kind for name in names for pattern, kind in _PHASES if pattern.match(name)]
     phase = phases[-1] if phases else None
-    category = next(filter(None, (_category(name, phase) for name in names)), None)
+    inference = phase is ScopeKind.INFERENCE
+    category = next(filter(None, (own_category(qualified(name), inference=inference) for name in names)), None)
     if phase is None:
         return Told(category=category) if category else NOTHING
     called = next((name for name in names if backend_class(name)), None)
@@ -87,14 +86,6 @@ def tell(symbols: Sequence[str], known: Collection[str]) -> Told:
         return Told(phase, category=category)
     stage = next((stage for word, stage in _STAGES.items() if word in called), DelegateStage.INIT)
     return Told(phase, backend_of([called], known) or "", stage, category)
-
-
-def _category(name: str, phase: ScopeKind | None) -> Category | None:
-    if _PLANNED.match(name):
-        return Category.PLANNED_MEMORY
-    if _ALLOCATOR.match(name):
-        return Category.TEMP_ALLOCATOR if phase is ScopeKind.INFERENCE else Category.METHOD_ALLOCATOR
-    return Category.PROGRAM if _LOADER.match(name) else None
 
 
 class _Maker:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 
+from etmem.analysis.by_stack import backend_of
+from etmem.analysis.function_names import own_category, qualified
 from etmem.delegates import Description
 from etmem.delegates.description import ANY_FUNCTION
 from etmem.model.words import EXECUTORCH, HOST, Category, PhaseKind, delegate
@@ -23,12 +24,8 @@ _PHASES = {
     "executorch::runtime::Method::load": PhaseKind.METHOD_LOAD,
     "executorch::runtime::Method::execute": PhaseKind.INFERENCE,
 }
-_PLANNED = "executorch::extension::module::Module::make_planned_memory"
 _MODULE_LOAD = "executorch::extension::module::Module::load_method"
-_ALLOCATORS = re.compile(r"executorch::extension::(?:\w+::)*Malloc\w*Allocator::\w+")
-_LOADERS = re.compile(r"executorch::extension::(?:\w+::)*\w*DataLoader::load")
 _NAMED_DATA = re.compile(r"executorch::(?:\w+::)*\w*DataMap::get_data")
-_CONTEXTS = {"init": "BackendInitContext", "execute": "BackendExecutionContext"}
 
 
 @dataclass(frozen=True)
@@ -61,15 +58,15 @@ def _listed(
 ) -> Place | None:
     """What one function on the stack says; None where it is not listed."""
     function = functions[at]
-    if _ALLOCATORS.fullmatch(function):
-        category = Category.TEMP_ALLOCATOR if phase is PhaseKind.INFERENCE else Category.METHOD_ALLOCATOR
-        return Place(EXECUTORCH, category, phase)
-    if _LOADERS.fullmatch(function):
+    own = own_category(function, inference=phase is PhaseKind.INFERENCE)
+    if own is Category.PROGRAM:
         return _loaded(symbols[at:], functions[at:], descriptions, phase)
-    backend = backend_of(symbols[at], descriptions)
+    if own is not None:
+        return Place(EXECUTORCH, own, phase)
+    backend = backend_of([symbols[at]], descriptions)
     if backend is not None:
         return _delegate(backend, symbols[: at + 1], descriptions, phase)
-    if function == _PLANNED or (function == _MODULE_LOAD and phase is None):
+    if function == _MODULE_LOAD and phase is None:
         return Place(EXECUTORCH, Category.PLANNED_MEMORY, phase)
     if function in _PHASES:
         kernel = phase is PhaseKind.INFERENCE and at > 0
@@ -82,7 +79,7 @@ def _loaded(
 ) -> Place:  # fmt: skip
     """A piece of the program's file, copied by a data loader: a delegate's when that asked for it."""
     asked = any(_NAMED_DATA.fullmatch(function) for function in functions)
-    backend = next(filter(None, (backend_of(symbol, descriptions) for symbol in symbols)), None)
+    backend = backend_of(symbols, descriptions)
     if asked and backend is not None:
         return Place(delegate(backend), Category.ORIGINAL_WEIGHTS, phase)
     return Place(EXECUTORCH, Category.PROGRAM, phase)
@@ -96,43 +93,3 @@ def _delegate(
         return Place(delegate(backend), Category.METADATA, phase)
     found = description.match(inside, ANY_FUNCTION)
     return Place(delegate(backend), found.category, phase, found.operator)
-
-
-def backend_of(symbol: str, descriptions: Mapping[str, Description]) -> str | None:
-    """The backend whose ``init`` or ``execute`` a symbol is: by its class, which is mostly called as the backend is."""
-    class_name = _backend_class(symbol)
-    if class_name is None:
-        return None
-    by_class = {found.class_name: backend for backend, found in descriptions.items() if found.class_name}
-    return by_class.get(class_name, class_name)
-
-
-@cache
-def _backend_class(symbol: str) -> str | None:
-    parts = qualified(symbol).split("::")
-    context = _CONTEXTS.get(parts[-1])
-    # Only a backend's takes the context: Method::init and Module::execute are others.
-    return parts[-2] if context is not None and len(parts) > 1 and context in symbol else None
-
-
-@cache
-def qualified(symbol: str) -> str:
-    """``executorch::runtime::Method::execute``: a function's name without its parameters, mangled or not."""
-    if symbol.startswith("_ZN"):
-        return "::".join(_components(symbol))
-    name = symbol.partition("(")[0]
-    return name.rpartition(" ")[2] if "<" not in name else name
-
-
-def _components(symbol: str) -> list[str]:
-    """The parts of a nested name as the Itanium C++ ABI spells them, up to the first template argument or operator."""
-    at = 3
-    while symbol[at : at + 1] in ("K", "V", "R", "O"):
-        at += 1
-    parts = []
-    while match := re.compile(r"\d+").match(symbol, at):
-        end = match.end() + int(match[0])
-        part = symbol[match.end() : end]
-        parts.append("(anonymous)" if part.startswith("_GLOBAL__N_") else part)
-        at = end
-    return parts
