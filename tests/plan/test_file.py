@@ -74,6 +74,22 @@ def test_arenas_are_maps(model):
             assert one.offset + one.bytes <= other.offset or other.offset + other.bytes <= one.offset
 
 
+def test_what_graph_breaks_put_into_an_arena(model):
+    """The two activations that cross the cuts are 8 MiB each; uncut, the input and one of them are left at once."""
+    (arena,) = plan(model("convs_three_delegates")).methods[0].arenas
+    assert arena.break_bytes == 7602176
+    assert "graph breaks put 7.2 of it there" in plan(model("convs_three_delegates")).text()
+    (whole,) = plan(model("convs")).methods[0].arenas
+    assert whole.break_bytes == 0
+
+
+def test_mutable_buffers_have_a_share_and_copies(model):
+    found = plan(model("kv_cache"))
+    assert (found.methods[0].mutable_bytes, found.methods[0].mutable_copies_bytes) == (16777216, 2 * 16777216)
+    assert "mutable buffers (KV caches) take 33 %, copies of them 32.0" in found.text()
+    assert plan(model("convs")).methods[0].mutable_bytes == 0
+
+
 @pytest.mark.parametrize("name", ["mlp", "mlp_two_methods", "llama", "many_methods", "without_constant_segment"])
 def test_the_parts_add_up_to_the_file(model, name):
     file = plan(model(name)).contents[0]
@@ -152,6 +168,7 @@ def test_json_is_stable_and_tables_are_rows(model):
     assert data["schema"] == "etmem.plan/1"
     assert found.to_json() == plan(model("convs")).to_json()
     for table in TABLES:
+        assert len(found.to_dataframe(table)) == len(rows(found, table))
         assert all(not isinstance(value, list | dict) for row in rows(found, table) for value in row.values())
     assert sum(row["private_bytes"] for row in rows(found, "estimate") if row["at"] == "steady") > 54_000_000
     with pytest.raises(UsageError):

@@ -4,25 +4,39 @@ from __future__ import annotations
 
 import importlib.util
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from etmem.planning import PlanOptions, plan
+from etmem.planning.options import parse_region
 from etmem.planning.pools import method_bytes, method_requests, pool_sizes
 from etmem.program import is_constant_method, read
 
 PROGRAM = Path(__file__).parent / "programs" / "pools.cpp"
+FILES = Path(__file__).parent / "files"
+"""Programs that are kept, for what exports them is not at hand everywhere."""
 PROGRAMS = (
     "mlp_portable", "many_operators", "every_dtype", "structured", "many_methods", "quantized_portable",
-    "convs_three_delegates", "llama",
+    "convs_three_delegates", "llama", "keyword_spotting",
 )  # fmt: skip
 MEASURED = {
     ("mlp_portable", 8, False): (4686, 0),
     ("mlp_portable", 8, True): (3168, 177),
     ("mlp_portable", 4, False): (2846, 0),
     ("mlp_portable", 4, True): (2032, 93),
+    ("keyword_spotting", 8, True): (16976, 404),
+    ("keyword_spotting", 4, False): (14142, 0),
+    ("keyword_spotting", 4, True): (11496, 212),
 }
 """(method pool, temp pool): the runtime core as built for each width, the narrow one run under qemu-arm."""
+
+
+@pytest.fixture
+def file(model) -> Callable[[str], Path]:
+    """The path of a program, kept or exported."""
+    return lambda name: kept if (kept := FILES / f"{name}.pte").exists() else model(name)
 
 
 @pytest.fixture(scope="session")
@@ -45,24 +59,24 @@ def pools(tmp_path_factory):
 
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize("temp", [True, False])
-def test_the_runtime_takes_what_is_computed(model, pools, name, temp):
-    path = model(name)
+def test_the_runtime_takes_what_is_computed(file, pools, name, temp):
+    path = file(name)
     program = read(path)
-    for plan in program.plans:
-        if is_constant_method(plan):
+    for method in program.plans:
+        if is_constant_method(method):
             continue
-        operators = sorted({str(operator) for operator in plan.operators})
-        command = [pools, path, plan.name, str(int(temp)), *operators]
+        operators = sorted({str(operator) for operator in method.operators})
+        command = [pools, path, method.name, str(int(temp)), *operators]
         done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
-        assert done.returncode == 0, (plan.name, done.returncode, done.stderr[-500:])
+        assert done.returncode == 0, (method.name, done.returncode, done.stderr[-500:])
         loaded, _, temp_high = map(int, done.stdout.split())
-        found = pool_sizes(program, plan, 8, temp_pool=temp)
-        assert (found.method_bytes, found.temp_bytes) == (loaded, temp_high), plan.name
+        found = pool_sizes(program, method, 8, temp_pool=temp)
+        assert (found.method_bytes, found.temp_bytes) == (loaded, temp_high), method.name
 
 
 @pytest.mark.parametrize(("name", "width", "temp"), MEASURED)
-def test_the_values_measured_at_both_widths(model, name, width, temp):
-    program = read(model(name))
+def test_the_values_measured_at_both_widths(file, name, width, temp):
+    program = read(file(name))
     found = pool_sizes(program, program.plans[0], width, temp_pool=temp)
     assert (found.method_bytes, found.temp_bytes) == MEASURED[name, width, temp]
 
@@ -79,3 +93,16 @@ def test_a_backend_that_does_not_tell_is_said(model):
     found = pool_sizes(program, program.plans[0], 4, temp_pool=True)
     assert found.delegates_bytes is None
     assert found.method_bytes > 0
+
+
+def test_a_microcontroller_s_program_on_one_screen(file):
+    """GIVEN a keyword spotter THEN its memories, its budget and the lines to paste are what was measured."""
+    region = parse_region("sram=512KiB:planned,method,temp")
+    found = plan(file("keyword_spotting"), PlanOptions(target="armv7m", regions=(region,)))
+    (arena,) = found.methods[0].arenas
+    assert arena.bytes == 16000 == arena.live_peak_bytes
+    verdict = found.verdicts[0]
+    assert (verdict.need_bytes, verdict.left_bytes) == (27708, 496580)
+    text = found.text()
+    assert "FITS 512 KiB sram (524,288 B): 27,708 B needed, 496,580 B left" in text
+    assert "without a temp pool: method allocator 14,142, temp 0   64-bit host: 16,976 + 404" in text

@@ -46,6 +46,8 @@ class Life(StrEnum):
     """Gone at the end of the delegate's init."""
     LOADED = "loaded"
     """From init to unload."""
+    FIRST = "first"
+    """Gone at the end of the first execute."""
     EXECUTE = "execute"
     """Gone at the end of each execute."""
     STEADY = "steady"

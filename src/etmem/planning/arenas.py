@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from etmem.planning.model import ArenaMap, Placed
+from etmem.program.breaks import uncut_peak_bytes
 from etmem.program.instructions import instruction_name
 from etmem.program.lifetimes import BEFORE, Lifetimes, Storage, lifetimes, live_bytes
 
@@ -33,6 +34,7 @@ def _arena(plan: Plan, found: Lifetimes, mem_id: int, size: int) -> ArenaMap:
         mem_id=mem_id,
         bytes=size,
         live_peak_bytes=max(live),
+        uncut_peak_bytes=uncut_peak_bytes(plan, found, mem_id),
         peak=peak,
         peak_instruction=_at(plan, found, peak),
         placed=tuple(_placed(plan, found, storage) for storage in storages),

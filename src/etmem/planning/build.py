@@ -22,6 +22,7 @@ from etmem.planning.targets import PlanTarget, plan_target
 from etmem.planning.verdict import verdicts
 from etmem.program import inputs, is_constant_method, outputs, read_data, require_plan
 from etmem.program.bounds import dynamic_bound
+from etmem.program.copies import buffer_copies
 from etmem.program.reader import opened, sampled
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def _method(
     program: Program, data: Sequence[ExternalData], found: Plan, instances: Sequence[Instance], options: PlanOptions
 ) -> MethodPlan:
     specs = tuple(_inputs(program, found, options))
-    bound = dynamic_bound(found)
+    bound, copies = dynamic_bound(found), buffer_copies(found)
     share = bound.used_share({spec.index: spec.shape for spec in specs if not spec.upper_bound}) if bound else None
     caller = [info for info in (*inputs(program, found.name), *outputs(program, found.name)) if not info.planned]
     return MethodPlan(
@@ -124,6 +125,8 @@ def _method(
         ),
         dynamic_bound_bytes=bound.bound_bytes if bound else 0,
         dynamic_used_bytes=None if bound is None or share is None else int(bound.bound_bytes * share),
+        mutable_bytes=copies.buffer_bytes if copies else 0,
+        mutable_copies_bytes=copies.copied_bytes - copies.buffer_bytes if copies else 0,
         caller_bytes=sum(info.nbytes for info in caller),
     )  # fmt: skip
 

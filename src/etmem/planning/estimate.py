@@ -28,6 +28,7 @@ _CACHE_NAMES = 800
 _CACHE_BUCKETS = (13, 29, 59, 127, 257, 541, 1109, 2357, 5087, 10273, 20753)
 """How the map grows."""
 _NOT_SHARED, _BY_METHOD = "0", "1"
+_IN_EXECUTE = (Life.FIRST, Life.EXECUTE, Life.STEADY)
 
 
 @dataclass(frozen=True)
@@ -78,17 +79,24 @@ class Run:
 
 
 def forecasts(run: Run) -> tuple[Forecast, ...]:
-    """``load`` and ``inference`` at their peaks, and ``steady``."""
+    """``load``, ``inference`` and ``later`` at their peaks, and ``steady``."""
     ledger = run.ledger
     _load_program(run)
     for plan in run.plans:
         _load_method(run, plan)
     load = ledger.peak("load")
     ledger.begin()
+    _inference(run, first=True)
+    inference = ledger.peak("inference")
+    ledger.begin()
+    _inference(run, first=False)
+    return load, inference, ledger.peak("later"), ledger.now("steady")
+
+
+def _inference(run: Run, *, first: bool) -> None:
     for plan in run.plans:
         for instance in run.instances.get(plan.name, ()):
-            _execute(run, instance)
-    return load, ledger.peak("inference"), ledger.now("steady")
+            _execute(run, instance, first=first)
 
 
 def _load_program(run: Run) -> None:
@@ -178,7 +186,7 @@ def _init(run: Run, instance: Instance) -> None:
         number = _load_named(run, use.key, instance.owner, instance.label, Category.ORIGINAL_WEIGHTS, instance.method)
         if not use.kept or run.options.get("weight_cache_enabled") == "true":
             gone.append(number)
-    blocks = [block for block in found.blocks if block.life not in (Life.EXECUTE, Life.STEADY)]
+    blocks = [block for block in found.blocks if block.life not in _IN_EXECUTE]
     if instance.backend not in run.started:
         run.started.add(instance.backend)
         blocks = [*found.once, *blocks]
@@ -196,15 +204,15 @@ def _init(run: Run, instance: Instance) -> None:
     ledger.free([brief, *gone])
 
 
-def _execute(run: Run, instance: Instance) -> None:
+def _execute(run: Run, instance: Instance, *, first: bool) -> None:
     ledger, found = run.ledger, instance.estimate
     if found is None:
         return
     gone = []
     for block in found.blocks:
-        if block.life in (Life.EXECUTE, Life.STEADY):
+        if block.life is Life.EXECUTE or (first and block.life in (Life.FIRST, Life.STEADY)):
             number = _allocate(run, instance, block)
-            if block.life is Life.EXECUTE:
+            if block.life is not Life.STEADY:
                 gone.append(number)
     if found.temp is not None:
         scratch = Entry(EXECUTORCH, None, Category.TEMP_ALLOCATOR, found.temp[0])

@@ -61,6 +61,8 @@ class ArenaMap:
     bytes: int
     live_peak_bytes: int
     """The most bytes that are live in it at once: no plan can be smaller."""
+    uncut_peak_bytes: int
+    """The same if no graph break cut a backend's part of the method."""
     peak: int
     """The instruction of the peak; -1 before the first."""
     peak_instruction: str
@@ -69,6 +71,11 @@ class ArenaMap:
     @property
     def waste_bytes(self) -> int:
         return max(0, self.bytes - self.live_peak_bytes)
+
+    @property
+    def break_bytes(self) -> int:
+        """What graph breaks put into it."""
+        return max(0, self.live_peak_bytes - self.uncut_peak_bytes)
 
     @property
     def live_at_peak(self) -> tuple[Placed, ...]:
@@ -120,6 +127,10 @@ class MethodPlan:
     """Of planned memory, what dynamic tensors hold at their upper bounds."""
     dynamic_used_bytes: int | None
     """The same at the shapes given; None where none is given."""
+    mutable_bytes: int
+    """Of planned memory, what keeps its content from one inference to the next: KV caches."""
+    mutable_copies_bytes: int
+    """Of planned memory, the most that copies of those hold at once."""
     caller_bytes: int
     """Inputs and outputs that the caller brings; the others are in planned memory."""
 
@@ -144,7 +155,8 @@ class Forecast:
     """What will be live at one moment."""
 
     at: str
-    """``load`` and ``inference`` (peaks), ``steady`` (the end of an inference)."""
+    """``load``, ``inference`` and ``later`` (peaks: of the first inference and of all after it), ``steady``
+    (the end of an inference)."""
     method: str | None
     private_bytes: int
     file_bytes: int
@@ -214,7 +226,7 @@ class ProgramPlan:
         return to_json(self)
 
     def to_dataframe(self, table: str = "estimate") -> Any:
-        """A pandas DataFrame of ``estimate``, ``arenas``, ``contents``, ``pools`` or ``findings``."""
+        """A pandas DataFrame of one table; ``etmem.planning.tables.TABLES`` has their names."""
         from etmem.planning.tables import dataframe
 
         return dataframe(self, table)

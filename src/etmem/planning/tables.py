@@ -61,6 +61,34 @@ def _pools(plan: ProgramPlan) -> Iterator[Row]:
             yield _plain(pools, method=method.name)
 
 
+def _delegates(plan: ProgramPlan) -> Iterator[Row]:
+    for method in plan.methods:
+        for use in method.delegates:
+            yield _plain(use, method=method.name)
+
+
+def _methods(plan: ProgramPlan) -> Iterator[Row]:
+    for method in plan.methods:
+        yield _plain(method)
+
+
+def _buffers(plan: ProgramPlan) -> Iterator[Row]:
+    for method in plan.methods:
+        for arena in method.arenas:
+            yield _plain(arena, method=method.name, waste_bytes=arena.waste_bytes, break_bytes=arena.break_bytes)
+
+
+def _named_data(plan: ProgramPlan) -> Iterator[Row]:
+    for file in plan.contents:
+        for part in file.named_data:
+            yield _plain(part, path=file.path, users=len(part.used_by))
+
+
+def _verdicts(plan: ProgramPlan) -> Iterator[Row]:
+    for verdict in plan.verdicts:
+        yield _plain(verdict, left_bytes=verdict.left_bytes)
+
+
 def _findings(plan: ProgramPlan) -> Iterator[Row]:
     for finding in plan.findings:
         yield _plain(finding)
@@ -72,4 +100,9 @@ TABLES: dict[str, Callable[[ProgramPlan], Iterator[Row]]] = {
     "contents": _contents,
     "pools": _pools,
     "findings": _findings,
+    "methods": _methods,
+    "buffers": _buffers,
+    "delegates": _delegates,
+    "named_data": _named_data,
+    "verdicts": _verdicts,
 }

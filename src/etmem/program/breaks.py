@@ -43,6 +43,24 @@ def graph_breaks(plan: Plan) -> tuple[GraphBreak, ...]:
     return tuple(found for backend in backends if (found := _break(plan, backend, lives)) is not None)
 
 
+def uncut_peak_bytes(plan: Plan, lives: Lifetimes, mem_id: int) -> int:
+    """The most bytes in use at once of one planned buffer, if no backend were cut."""
+    storages = [storage for storage in lives.storages if storage.mem_id == mem_id]
+    calls: dict[str, list[int]] = {}
+    for time, called in _delegate_calls(lives):
+        calls.setdefault(plan.delegates[called].backend, []).append(time)
+    peaks = [
+        peak_bytes(
+            _as_one(storage, times[0], times[-1])
+            for storage in storages
+            if storage.first < times[0] or times[-1] < storage.last
+        )
+        for times in calls.values()
+        if len(times) > 1
+    ]
+    return min((peak_bytes(storages), *peaks))
+
+
 def _break(plan: Plan, backend: str, lives: Lifetimes) -> GraphBreak | None:
     calls = [time for time, called in _delegate_calls(lives) if plan.delegates[called].backend == backend]
     if len(calls) < 2:

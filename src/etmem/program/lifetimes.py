@@ -6,7 +6,7 @@ mutable buffers are there then), ``Lifetimes.end`` after the last (outputs and m
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING
@@ -70,7 +70,8 @@ def lifetimes(plan: Plan) -> Lifetimes:
     single = [
         Storage(tensor.allocation.mem_id, tensor.allocation.offset, tensor.nbytes, min(times), max(times), (value,))
         for value, times in uses.items()
-        if (tensor := plan.tensor(value)) is not None and tensor.allocation is not None
+        # An empty tensor has a place and takes none of it.
+        if (tensor := plan.tensor(value)) is not None and tensor.allocation is not None and tensor.nbytes
     ]
     return Lifetimes(instructions, tuple(_merged(single)), mutable)
 
@@ -109,14 +110,22 @@ def written(plan: Plan, call: KernelCall) -> tuple[int, ...]:
 
 
 def _mutable(plan: Plan, instructions: tuple[Instruction, ...]) -> Iterator[int]:
-    """Planned values that a kernel reads before anything has written them, or that a copy_ writes back to."""
+    """Planned values that a kernel reads before anything has written them, or that a copy_ writes back to.
+
+    What only one instruction mentions, and not as what it writes, is scratch that the exporter has planned for it.
+    """
+    users = Counter(value for entry in instructions for value in set(mentioned(plan, entry)))
     known = {value for entry in plan.inputs for value in expanded(plan, entry)}
     for instruction in instructions:
         values = tuple(mentioned(plan, instruction))
         fresh = [value for value in values if value not in known and _planned(plan, value)]
         if isinstance(instruction, KernelCall):
             outputs = written(plan, instruction)
-            yield from (value for value in fresh if value not in outputs or _in_place(plan, instruction, value))
+            yield from (
+                value
+                for value in fresh
+                if (_in_place(plan, instruction, value) if value in outputs else users[value] > 1)
+            )
             if plan.operators[instruction.operator].name.endswith("::copy_"):
                 yield from (value for value in outputs if value not in plan.inputs)
         known.update(values)

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from etmem.planning.model import Forecast, Line, ProgramPlan
     from etmem.report.units import Scale
 
+_PEAKS = ("load", "inference", "later")
 _MOMENTS = ("load", "inference", "steady")
+_NAMES = {"later": "  of later inferences"}
 _SMALL = 0.001
 """Categories below this share of the peak are one line."""
 _EDGES = (44, 56, 68)
@@ -25,7 +27,8 @@ def estimate_lines(plan: ProgramPlan, scale: Scale, width: int) -> list[str]:
     moments = [forecast for at in _MOMENTS if (forecast := plan.forecast(at)) is not None]
     if not moments:
         return []
-    lines = [_peak(forecast, plan.contents[0].file_bytes, scale, width) for forecast in moments[:2]]
+    peaks = [forecast for at in _PEAKS if (forecast := plan.forecast(at)) is not None]
+    lines = [_peak(forecast, plan.contents[0].file_bytes, scale, width) for forecast in peaks]
     edges = _EXACT_EDGES if scale.divisor == 1 else _EDGES
     header = scale.unit
     for edge, forecast in zip(edges, moments, strict=True):
@@ -44,9 +47,12 @@ def _peak(forecast: Forecast, file_bytes: int, scale: Scale, width: int) -> str:
     if forecast.high_bytes is None:
         interval = "at least"
     elif (forecast.low_bytes, forecast.high_bytes) != (total, total):
-        interval = f"{scale.plain(forecast.low_bytes)} to {scale.plain(forecast.high_bytes)}"
+        low, high = scale.plain(forecast.low_bytes), scale.plain(forecast.high_bytes)
+        interval = f"{low} to {high}" if low != high else ""
     parts = [
-        f"ESTIMATE of {forecast.at}".ljust(22) + scale.number(total).rjust(6) + f" {scale.unit}",
+        _NAMES.get(forecast.at, f"ESTIMATE of {forecast.at}").ljust(22)
+        + scale.number(total).rjust(6)
+        + f" {scale.unit}",
         f"{scale.number(forecast.private_bytes):>5} private + {scale.number(forecast.file_bytes):>4} file",
         f"{ratio(total, file_bytes):>4} x file",
         interval or str(forecast.sure),

@@ -49,6 +49,12 @@ def _arena(method: MethodPlan, arena: ArenaMap, scale: Scale, width: int, *, ful
     kinds = [f"{kind} {scale.plain(arena.bytes_of(kind))}" for kind in _KINDS if arena.bytes_of(kind)]
     if kinds:
         lines.append(f"  placed over time: {', '.join(kinds)}")
+    if arena.break_bytes:
+        lines.append(f"  graph breaks put {scale.plain(arena.break_bytes)} of it there")
+    if arena.bytes_of("mutable") and method.mutable_bytes:
+        share = 100 * arena.bytes_of("mutable") / arena.bytes
+        copies = f", copies of them {scale.plain(method.mutable_copies_bytes)}" if method.mutable_copies_bytes else ""
+        lines.append(f"  mutable buffers (KV caches) take {share:.0f} %{copies}")
     if method.dynamic_bound_bytes:
         used = (
             f", {scale.plain(method.dynamic_used_bytes)} at the shape given"

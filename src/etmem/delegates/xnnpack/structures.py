@@ -123,7 +123,7 @@ def bookkeeping(graph: Graph, *, profiled: bool) -> Iterator[BlobBlock]:
     yield BlobBlock(Category.METADATA, kept, Life.LOADED, Sureness.COMPUTED, "runtime")
     building = _capacity(values, graph.externals) * _VALUE + _capacity(nodes, 0) * _NODE + values * _COMPILE_PER_VALUE
     yield BlobBlock(Category.METADATA, building, Life.INIT, Sureness.COMPUTED, "graph")
-    yield BlobBlock(Category.METADATA, (values + nodes) * _PLAN, Life.EXECUTE, Sureness.COMPUTED, "planning")
+    yield BlobBlock(Category.METADATA, (values + nodes) * _PLAN, Life.FIRST, Sureness.COMPUTED, "planning")
 
 
 def process(threads: int) -> BlobBlock:
