@@ -70,3 +70,19 @@ def test_threads_share_nothing_else(model):
     assert one is not None
     assert four is not None
     assert 0 < four.private_bytes - one.private_bytes < 8192
+
+
+def test_kinds_of_avx512(model):
+    """GIVEN CPUs whose 8-bit kernels no run was held against THEN nothing that depends on them is called exact."""
+    name = model("odd_shapes_int8")
+    vnni, skx, amx = (
+        plan(name, PlanOptions(cpu=cpu)).forecast("steady") for cpu in ("avx512", "avx512skx", "avx512amx")
+    )
+    assert vnni is not None
+    assert skx is not None
+    assert amx is not None
+    assert amx.private_bytes > vnni.private_bytes == skx.private_bytes
+    for found in (skx, amx):
+        packed = [line for line in found.lines if line.category == "packed_weights"]
+        assert {line.sure for line in packed} == {Sureness.COMPUTED}
+        assert all(line.low_bytes < line.private_bytes < line.high_bytes for line in packed)

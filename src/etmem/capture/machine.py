@@ -56,6 +56,15 @@ def cpu() -> tuple[str, str]:
     return cpu_model(fields), instruction_set(fields, platform.machine())
 
 
+def cpu_flags() -> frozenset[str]:
+    """What this machine's processor can do, as the kernel names it; empty where it does not say."""
+    try:
+        fields = cpu_fields(Path("/proc/cpuinfo").read_text())
+    except OSError:
+        return frozenset()
+    return frozenset((fields.get("flags") or fields.get("Features") or "").split())
+
+
 def environment(command: Sequence[str], variables: Mapping[str, str]) -> Environment:
     """Where a command is about to run; its exit status is not known yet."""
     from etmem import __version__

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 
@@ -126,6 +126,17 @@ _TABLE = {
     ),
 }  # fmt: skip
 """By instruction set. ``avx512`` stands for CPUs with VNNI, of 2019 and later."""
+_X86_CPUS = {
+    "avx512skx": _x86(
+        Gemm(7, 32), Gemm(7, 16), Gemm(7, 16, 8), _rows(8, 16, 8), _rows(8, 16, 8, 2), _rows(3, 8, 8, 2), (16, 32),
+        counted=False,
+    ),
+    "avx512amx": _x86(
+        Gemm(7, 32), Gemm(7, 16), Gemm(16, 64, 4), _rows(16, 64, 4), _rows(16, 64, 4, 2), _rows(8, 16, 8, 2), (16, 32),
+        counted=False,
+    ),
+}  # fmt: skip
+"""With AVX-512 and without VNNI, and with AMX on top of it."""
 
 
 def _arm(
@@ -206,5 +217,5 @@ def tiles(isa: str, cpu: str = "") -> Tiles | None:
     if isa == "sme":
         return _SME.get(cpu, _SME["sme2"])
     if isa == "neon":
-        return _ARM.get(cpu, _ARM["cortex-a76"])
-    return _TABLE.get(isa)
+        return _ARM.get(cpu) or replace(_ARM["cortex-a76"], counted=False)
+    return _X86_CPUS.get(cpu, _TABLE.get(isa))
