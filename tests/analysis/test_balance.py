@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etmem.analysis.coverage import Coverage, Remainder, union
+from etmem.delegates import descriptions
 from etmem.model.summary import Balance
 from etmem.model.words import EXECUTORCH, IssueCode, Source
 from etmem.trace.tables import SegmentType
@@ -84,6 +85,19 @@ def test_a_delegates_cache_file_is_the_delegates() -> None:
         world, 2 * PAGE, maps((0x20_0000, 0x20_4000, "rw-s", "/packed.cache")), pages((0x20_0000, 0x20_2000))
     )
     assert lines(found) == {"delegate:XnnpackBackend": 2 * PAGE}
+
+
+def test_libraries_that_a_description_names_are_its_delegate_s_wherever_they_were_loaded() -> None:
+    """GIVEN a library from before the delegate's init THEN its pages are the delegate's where one of it ran."""
+    text = maps((0x7000_0000, 0x7000_2000, "r-xp", "/lib/libopenvino.so.2500"))
+    for backend, line in (("OpenvinoBackend", "libraries of OpenvinoBackend"), ("XnnpackBackend", "other libraries")):
+        world = World()
+        world.module(0x7000_0000, 2 * PAGE, "/lib/libopenvino.so.2500")
+        with world.method_load(), world.init(backend=backend):
+            pass
+        world.snapshot("method_load", rss_bytes=2 * PAGE, maps=text, pages=pages((0x7000_0000, 0x7000_2000)))
+        (found,) = summary(world, descriptions=descriptions()).balances
+        assert lines(found) == {line: 2 * PAGE}
 
 
 def test_libraries_with_their_zeroed_data() -> None:

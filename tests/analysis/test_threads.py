@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from etmem.delegates import parse
 from etmem.model.words import EXECUTORCH, HOST, Category, IssueCode
 from etmem.trace.tables import ScopeKind
 from tests.analysis.worlds import XNN, World, accounted, filed, summary
@@ -124,3 +125,30 @@ def test_a_scope_of_its_own_decides_on_any_thread() -> None:
     with world.on(60), world.program_load(2):
         world.alloc(0x1000, 10)
     assert filed(accounted(world), 0x1000)[0] == EXECUTORCH
+
+
+def test_threads_that_a_description_calls_a_pool_are_nobody_s() -> None:
+    """GIVEN a thread that starts in a delegate, of no library of ExecuTorch's THEN its description says whose it is."""
+    form = """
+        backend = "XnnpackBackend"
+        record_stacks = false
+        threads = "{}"
+        [tested]
+        by = "run"
+        what = "this test"
+        [dry]
+        reason = "no"
+    """
+    world = with_pool()
+    with world.method_load(), world.init():
+        world.thread(50, start_routine=OTHER_CODE)
+    with world.inference():
+        with world.execute(1):
+            world.alloc(0x1000, 10, thread=50)
+        world.alloc(0x2000, 10, thread=50)
+    own, pool = (
+        accounted(world, {"XnnpackBackend": parse(form.format(rule), "test")}) for rule in ("own", "pool")
+    )  # fmt: skip
+    assert [filed(own, at)[:2] for at in (0x1000, 0x2000)] == [(XNN, XNN0), (XNN, XNN0)]
+    assert filed(pool, 0x1000)[:2] == (XNN, "forward/XnnpackBackend[1]")
+    assert filed(pool, 0x2000)[0] == EXECUTORCH
