@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from etmem.analysis.named_scopes import LOADERS_OWN
 from etmem.analysis.summarize import summarize
 from etmem.model.words import Category, IssueCode, MemoryKind, Unit
 from etmem.report.text import render
@@ -201,6 +202,12 @@ def test_a_scope_that_never_ends() -> None:
     world = World()
     world.scope_begin(ScopeKind.TAG, "work")
     assert misuse(world) == ["scope work was never ended"]
+
+
+def test_the_agents_own_scope_is_no_mistake_of_the_programs() -> None:
+    world = World()
+    world.scope_begin(ScopeKind.TAG, LOADERS_OWN)
+    assert misuse(world) == []
 
 
 def test_frees_of_what_was_never_reported_and_reports_of_what_is_out() -> None:

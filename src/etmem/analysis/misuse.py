@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from etmem.analysis.context import Account
+from etmem.analysis.named_scopes import LOADERS_OWN
 from etmem.model.summary import Issue
 from etmem.model.words import EXECUTORCH, Category, IssueCode, Severity
 from etmem.trace.arenas import Arena, arenas
@@ -40,7 +41,8 @@ def _texts(account: Account) -> Iterator[str]:
         yield _WORDS[row.kind].format(name=name or "without a name")
     if trace.header.closed:
         for scope in trace.scopes.values():
-            if scope.kind is ScopeKind.TAG and scope.end_stamp is None:
+            # The agent's own is one for the whole trace, which nothing ends.
+            if scope.kind is ScopeKind.TAG and scope.end_stamp is None and scope.name != LOADERS_OWN:
                 yield f"scope {scope.name} was never ended"
     for scope in trace.scopes.values():
         if scope.category and scope.category not in _CATEGORIES:
