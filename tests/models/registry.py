@@ -81,6 +81,10 @@ HELPERS: dict[str, tuple[str, ...]] = {"architectures": ("quantizing",), "odd_sh
 """Modules of this package that a family's module uses, beside those that all do."""
 
 
+TOGETHER = ("architectures",)
+"""Families of which all that is missing is exported at once: torch takes longer to import than most of them to export."""
+
+
 def file_of(name: str) -> str:
     """The file name of a model given with or without its suffix."""
     files = [file for family in FAMILIES.values() for file in family]
@@ -128,13 +132,21 @@ def model_path(name: str) -> Path:
     if not path.exists():
         with one_export_at_a_time(directory.parent):
             if not path.exists():
-                export(name)
+                export(*missing(name))
     return path
 
 
-def export(name: str) -> None:
+def missing(name: str) -> list[str]:
+    """What is exported together with a model, itself included."""
+    family = family_of(name)
+    if family not in TOGETHER:
+        return [name]
+    return [file for file in FAMILIES[family] if not (cache_directory(family) / file).exists()]
+
+
+def export(*names: str) -> None:
     """Run the exporter in a process of its own: torch stays out of the tests', and its warnings out of their output."""
-    command = [sys.executable, "-W", "ignore", "-m", "tests.models.export", name]
+    command = [sys.executable, "-W", "ignore", "-m", "tests.models.export", *names]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise RuntimeError(f"exporting {name} failed:\n{done.stderr[-4000:]}")
+        raise RuntimeError(f"exporting {' '.join(names)} failed:\n{done.stderr[-4000:]}")
