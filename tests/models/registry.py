@@ -82,7 +82,7 @@ HELPERS: dict[str, tuple[str, ...]] = {"architectures": ("quantizing",), "odd_sh
 
 
 TOGETHER = ("architectures",)
-"""Families of which all that is missing is exported at once: torch takes longer to import than most of them to export."""
+"""Families of which all that is missing is exported by one process: importing torch takes longer than most exports."""
 
 
 def file_of(name: str) -> str:
