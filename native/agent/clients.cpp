@@ -18,7 +18,9 @@ void visit_note(const elf::Note& note, void*) {
   if (note.type != kVersion || note.bytes != sizeof offset || !note.is_of(kName)) return;
   memcpy(&offset, note.data, sizeof offset);
   etmem_client* client = reinterpret_cast<etmem_client*>(reinterpret_cast<intptr_t>(note.data) + offset);
-  __atomic_store_n(&client->api, &etmem_api_v1, __ATOMIC_RELEASE);
+  /* A table that the application gave it stays: of a recorder of its own. */
+  const etmem_api* none = nullptr;
+  __atomic_compare_exchange_n(&client->api, &none, &etmem_api_v1, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
 int visit_module(dl_phdr_info* info, size_t, void*) {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -161,6 +162,22 @@ def test_wrong_use_is_told_and_harms_nobody(tmp_path: Path) -> None:
     assert "caf" in etmem.load(recording.path).text(full=True)
     assert summary.device_memory[0].memory is MemoryKind.OTHER_DEVICE
     assert etmem.load(recording.path).to_json()
+
+
+def test_many_threads_at_once(tmp_path: Path) -> None:
+    recording = record([compile_client(PROGRAMS / "threads.c", tmp_path / "threads")], tmp_path)
+    trace = recording.trace
+    assert (recording.status, trace.header.dropped_events, trace.misuses) == (0, 0, ())
+    assert [heap.name for heap in trace.heaps.values()] == ["pool"]
+    assert Counter(kind for _, kind, _ in heap_events(recording)) == {
+        EventKind.HEAP_ALLOC: 8 * 500,
+        EventKind.HEAP_FREE: 8 * 500,
+    }
+    work = [scope for scope in trace.scopes.values() if scope.name == "work"]
+    assert (len(work), len(trace.counters)) == (8 * 500, 8 * 500)
+    assert all(scope.end_stamp is not None for scope in work)
+    summary = etmem.load(recording.path).summary
+    assert not [issue for issue in summary.issues if issue.code is IssueCode.API_MISUSE]
 
 
 def test_reports_from_a_signal_handler(tmp_path: Path) -> None:

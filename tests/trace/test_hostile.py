@@ -24,7 +24,7 @@ from etmem.trace.writer import TraceBuilder
 from tests.trace.sample import columns, everything
 
 RAW = everything().to_bytes()
-PACKED = (Path(__file__).parent / "golden" / "v1.packed").read_bytes()
+PACKED = (Path(__file__).parent / "golden" / "v2.packed").read_bytes()
 
 
 def use(trace: Trace) -> None:

@@ -225,7 +225,7 @@ static inline const struct etmem_api* etmem_get_api(void) {
 /** Gives this module its table, where there is no dlsym: of a recorder that is linked in, or handed in by a host.
  * Thread-safe and signal-safe.
  *
- * @param[in] api The table; NULL takes it away, and dlsym is not asked again. */
+ * @param[in] api The table; NULL takes it away until the agent begins a recording, and dlsym is not asked again. */
 static inline void etmem_set_api(const struct etmem_api* api) {
 #if defined(ETMEM_DISABLE)
   (void)api;
