@@ -106,3 +106,4 @@ def test_a_microcontroller_s_program_on_one_screen(file):
     text = found.text()
     assert "FITS 512 KiB sram (524,288 B): 27,708 B needed, 496,580 B left" in text
     assert "without a temp pool: method allocator 14,142, temp 0   64-bit host: 16,976 + 404" in text
+    assert "16 kernels (8 different)" in text

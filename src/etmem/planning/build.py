@@ -20,7 +20,7 @@ from etmem.planning.options import PlanOptions
 from etmem.planning.pools import pool_sizes
 from etmem.planning.targets import PlanTarget, plan_target
 from etmem.planning.verdict import verdicts
-from etmem.program import inputs, is_constant_method, outputs, read_data, require_plan
+from etmem.program import KernelCall, inputs, is_constant_method, outputs, read_data, require_plan
 from etmem.program.bounds import dynamic_bound
 from etmem.program.copies import buffer_copies
 from etmem.program.reader import opened, sampled
@@ -116,6 +116,7 @@ def _method(
         inputs=specs,
         instructions=instruction_names(found),
         operators=len(found.operators),
+        kernel_calls=sum(isinstance(entry, KernelCall) for chain in found.chains for entry in chain.instructions),
         delegates=tuple(_use(program, data, instance) for instance in instances),
         arenas=arena_maps(found),
         pools=tuple(

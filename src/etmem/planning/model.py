@@ -120,6 +120,7 @@ class MethodPlan:
     instructions: tuple[str, ...]
     operators: int
     """Different kernels that it calls."""
+    kernel_calls: int
     delegates: tuple[DelegateUse, ...]
     arenas: tuple[ArenaMap, ...]
     pools: tuple[PoolSizes, ...]

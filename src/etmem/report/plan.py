@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from etmem.report.plan_device import device_lines
@@ -50,7 +51,8 @@ def _header(plan: ProgramPlan, width: int) -> list[str]:
             counts[use.backend] = counts.get(use.backend, 0) + 1
     parts.append(", ".join(f"{clean(name, 24)} x{count}" for name, count in counts.items()) or "no delegate")
     if plan.target.microcontroller:
-        parts.append(f"{sum(method.operators for method in plan.methods)} kernels")
+        calls, kinds = (sum(map(of, plan.methods)) for of in (attrgetter("kernel_calls"), attrgetter("operators")))
+        parts.append(f"{calls} kernels ({kinds} different)" if kinds < calls else f"{calls} kernels")
         parts.append(f"{plan.target.name}, {8 * plan.target.pointer_bytes}-bit")
     else:
         parts.append(f"{plan.target.name} {clean(plan.target.isa, 12)}, {plan.loader}")
