@@ -56,7 +56,7 @@ def _delegate(account: Account, index: int, instance: Instance, inits: Sequence[
 def _line(account: Account, rows: I64) -> Timeline:
     """The private and file bytes of some blocks over time."""
     ledger = account.ledger
-    sizes = (ledger.private + ledger.file)[rows]
+    sizes = ledger.both[rows]
     return timeline(ledger.blocks.begin[rows], ledger.blocks.end[rows], sizes, ledger.window)
 
 

@@ -143,9 +143,8 @@ class _Column:
 
 def _each(account: Account, ran: Calls, inferences: Sequence[Span]) -> dict[int, list[InstructionBytes]]:
     """By id of the inference, one row per call, then those of no instruction."""
-    weights = account.private_bytes + account.file_bytes
-    rows = np.flatnonzero(account.ledger.counted & account.fresh)
-    allocated, count = _allocated(ran, rows, weights[rows], np.ones(len(rows), np.int64))
+    weights = account.ledger.both
+    allocated, count = _allocated(ran, account.ledger.counted & account.fresh, weights)
     freed = _freed(account, ran, inferences, weights)
     temp, temp_peak = _temp(account, ran)
     total = account.ledger.total
@@ -221,20 +220,49 @@ def _planned(plan: PlanFacts | None, scope: Scope) -> int | None:
     return plan.live_bytes(scope.a, scope.b) if plan is not None else None
 
 
-def _allocated(ran: Calls, rows: I64, *weights: I64) -> Iterator[_Column]:
-    """For each of the weights, by whose work the blocks were allocated."""
-    call = ran.of_rows(rows)
-    inside = call >= 0
-    names, reason = reasons(ran, rows)
-    places, place = alike(ran.account.who.phase[rows], reason)
-    for column in weights:
-        sums = _sums(place, column, places.shape[1]).tolist()
-        by_reason = {
-            (owner, name): size
-            for (owner, number), size in zip(places.T.tolist(), sums, strict=True)
-            if (name := names[number]) is not None
-        }
-        yield _Column(_sums(call[inside], column[inside], len(ran.scopes)), by_reason)
+_PIECE = 1 << 20
+"""Blocks that are looked at at a time: columns over all of them would need several times their memory."""
+
+
+def _pieces(chosen: npt.NDArray[np.bool_]) -> Iterator[I64]:
+    """The rows that are chosen, piece by piece."""
+    for at in range(0, len(chosen), _PIECE):
+        yield np.flatnonzero(chosen[at : at + _PIECE]) + at
+
+
+@dataclass
+class _Sums:
+    """A column while it is added up."""
+
+    by_call: I64
+    by_reason: dict[tuple[int, NoInstruction], int]
+
+    @classmethod
+    def over(cls, ran: Calls) -> _Sums:
+        return cls(np.zeros(len(ran.scopes), np.int64), {})
+
+    def add_to(self, place: tuple[int, NoInstruction], size: int) -> None:
+        self.by_reason[place] = self.by_reason.get(place, 0) + size
+
+    def column(self) -> _Column:
+        return _Column(self.by_call, self.by_reason)
+
+
+def _allocated(ran: Calls, chosen: npt.NDArray[np.bool_], weights: I64) -> tuple[_Column, _Column]:
+    """By whose work the chosen blocks were allocated: their weights, and how many they are."""
+    bytes_, count = _Sums.over(ran), _Sums.over(ran)
+    for rows in _pieces(chosen):
+        call = ran.of_rows(rows)
+        inside = call >= 0
+        names, reason = reasons(ran, rows)
+        places, place = alike(ran.account.who.phase[rows], reason)
+        for found, column in ((bytes_, weights[rows]), (count, np.ones(len(rows), np.int64))):
+            found.by_call += _sums(call[inside], column[inside], len(ran.scopes))
+            sums = _sums(place, column, places.shape[1]).tolist()
+            for (owner, number), size in zip(places.T.tolist(), sums, strict=True):
+                if (name := names[number]) is not None:
+                    found.add_to((owner, name), size)
+    return bytes_.column(), count.column()
 
 
 def _freed(account: Account, ran: Calls, inferences: Sequence[Span], weights: I64) -> _Column:
@@ -243,21 +271,22 @@ def _freed(account: Account, ran: Calls, inferences: Sequence[Span], weights: I6
     What a partial munmap or mprotect leaves of a block begins as a block of its own at the same stamp: it did
     not end.
     """
-    counted = account.ledger.counted
-    ended = counted & (account.blocks.end <= np.uint64(account.last_stamp))
-    left = counted & ~account.fresh
-    stamps = np.concatenate([account.blocks.end[ended], account.blocks.begin[left]]).astype(np.int64)
-    sizes = np.concatenate([weights[ended], -weights[left]])
-    call = ran.at_stamps(stamps)
-    by_reason: dict[tuple[int, NoInstruction], int] = {}
+    counted, blocks = account.ledger.counted, account.blocks
+    found = _Sums.over(ran)
     told = set(ran.phase.tolist())
-    for span in inferences:
-        loose = (call < 0) & (stamps > span.begin) & (stamps <= span.end)
-        if loose.any():
-            known = span.scope.id in told
-            reason = NoInstruction.BETWEEN_INSTRUCTIONS if known else NoInstruction.NO_EVENT_TRACER
-            by_reason[span.scope.id, reason] = int(sizes[loose].sum())
-    return _Column(_sums(call[call >= 0], sizes[call >= 0], len(ran.scopes)), by_reason)
+    ended = counted & (blocks.end <= np.uint64(account.last_stamp))
+    for chosen, column, sign in ((ended, blocks.end, 1), (counted & ~account.fresh, blocks.begin, -1)):
+        for rows in _pieces(chosen):
+            stamps, sizes = column[rows].astype(np.int64), sign * weights[rows]
+            call = ran.at_stamps(stamps)
+            found.by_call += _sums(call[call >= 0], sizes[call >= 0], len(ran.scopes))
+            for span in inferences:
+                loose = (call < 0) & (stamps > span.begin) & (stamps <= span.end)
+                if loose.any():
+                    known = span.scope.id in told
+                    reason = NoInstruction.BETWEEN_INSTRUCTIONS if known else NoInstruction.NO_EVENT_TRACER
+                    found.add_to((span.scope.id, reason), int(sizes[loose].sum()))
+    return found.column()
 
 
 def _temp(account: Account, ran: Calls) -> tuple[I64, I64]:

@@ -42,6 +42,11 @@ class Ledger:
         return of_key[self.code] & ((self.private > 0) | (self.file > 0))
 
     @cached_property
+    def both(self) -> I64:
+        """Private and file bytes of each block, of which it has one or the other."""
+        return self.private + self.file if self.file.any() else self.private
+
+    @cached_property
     def total(self) -> Timeline:
         """Private and file bytes of the counted owners."""
         return self._line([key.counted for key in self.keys], with_files=True)
@@ -66,7 +71,7 @@ class Ledger:
         with_files &= bool((chosen & files).any())
         asked = (chosen.tobytes(), with_files)
         if asked not in self._lines:
-            weights = self.private + self.file if with_files else self.private
+            weights = self.both if with_files else self.private
             wanted = chosen[self.code]
             self._lines[asked] = timeline(self.blocks.begin, self.blocks.end, weights, self.window, wanted)
         return self._lines[asked]
@@ -141,8 +146,11 @@ class Ledger:
 def byte_columns(blocks: Blocks) -> tuple[I64, I64]:
     """Private and file bytes of each block."""
     is_private = (blocks.kind == BlockKind.HEAP) | (blocks.kind == BlockKind.ANONYMOUS)
+    is_file = blocks.kind == BlockKind.FILE
     sizes = blocks.bytes.astype(np.int64)
-    return np.where(is_private, sizes, 0), np.where(blocks.kind == BlockKind.FILE, sizes, 0)
+    # Pages of zeros that nobody writes to take no memory.
+    files = np.where(is_file, sizes, 0) if is_file.any() else np.zeros(len(sizes), np.int64)
+    return sizes if is_private.all() else np.where(is_private, sizes, 0), files
 
 
 def merge(owner: str, rows: Sequence[OwnerBytes]) -> OwnerBytes:

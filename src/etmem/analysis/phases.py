@@ -68,7 +68,7 @@ def _unowned(account: Account) -> I64:
 
 
 def _per_phase(account: Account, rows: npt.NDArray[np.bool_]) -> I64:
-    sizes = (account.private_bytes + account.file_bytes)[rows]
+    sizes = account.ledger.both[rows]
     sums = np.bincount(account.who.phase[rows], sizes, len(account.table.phase))
     return np.rint(sums).astype(np.int64)
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 
 from etmem.analysis.context import Account
 from etmem.analysis.descriptions import described
-from etmem.analysis.lookup import I64
 from etmem.analysis.modules import Vma
 from etmem.model.words import PROFILER
-from etmem.trace.tables import BlockKind, ScopeKind, Snapshot
+from etmem.trace.tables import U64, BlockKind, ScopeKind, Snapshot
 
 PROGRAM_FILE = "program file"
 OTHER_LIBRARIES = "other libraries"
@@ -109,7 +107,7 @@ def _stack_vmas(account: Account, snapshot: Snapshot, vmas: tuple[Vma, ...]) -> 
         for thread in account.trace.threads
         if thread.begin_stamp <= snapshot.stamp and (thread.end_stamp is None or thread.end_stamp > snapshot.stamp)
     ]
-    return frozenset(index for index in _indices(vmas, np.array(pointers, np.int64)) if vmas[index].is_anonymous)
+    return frozenset(index for index in _indices(vmas, np.array(pointers, np.uint64)) if vmas[index].is_anonymous)
 
 
 def _malloc_vmas(account: Account, snapshot: Snapshot, vmas: tuple[Vma, ...]) -> frozenset[int]:
@@ -118,18 +116,24 @@ def _malloc_vmas(account: Account, snapshot: Snapshot, vmas: tuple[Vma, ...]) ->
     blocks = account.blocks
     begun = (blocks.kind == BlockKind.HEAP) & (blocks.begin <= np.uint64(snapshot.stamp))
     live = account.ledger.live(snapshot.stamp)
-    small = blocks.address[begun & live & (blocks.bytes < MMAP_THRESHOLD)].astype(np.int64)
-    ever = blocks.address[begun].astype(np.int64)
+    small = blocks.address[begun & live & (blocks.bytes < MMAP_THRESHOLD)]
+    ever = blocks.address[begun]
     carved = {index for index in _indices(vmas, small) if vmas[index].is_anonymous}
     arenas = {i for i in _indices(vmas, ever) if vmas[i].is_anonymous and vmas[i].start % _ARENA_ALIGNMENT == 0}
     return frozenset(carved | arenas)
 
 
-def _indices(vmas: tuple[Vma, ...], addresses: I64) -> Iterable[int]:
-    """The mappings that hold any of the addresses."""
+_PIECE = 1 << 20
+
+
+def _indices(vmas: tuple[Vma, ...], addresses: U64) -> list[int]:
+    """The mappings that hold any of the addresses, which are looked at piece by piece: there may be millions."""
     starts = np.array([vma.start for vma in vmas], np.int64)
     ends = np.array([vma.end for vma in vmas], np.int64)
-    index = np.searchsorted(starts, addresses, "right") - 1
-    index = index[index >= 0]
-    held = addresses[np.searchsorted(starts, addresses, "right") > 0] < ends[index]
-    return np.unique(index[held]).tolist()  # type: ignore[no-any-return]
+    found: set[int] = set()
+    for at in range(0, len(addresses), _PIECE):
+        piece = addresses[at : at + _PIECE].astype(np.int64)
+        index = np.searchsorted(starts, piece, "right") - 1
+        held = (index >= 0) & (piece < ends[index])
+        found.update(np.flatnonzero(np.bincount(index[held], minlength=1)).tolist())
+    return sorted(found)
