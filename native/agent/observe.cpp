@@ -200,10 +200,9 @@ uint32_t write_pages(uint32_t id) {
 
 using Mallinfo2 = struct mallinfo2 (*)();
 
-struct mallinfo2 malloc_figures() {
-  static const Mallinfo2 figures = reinterpret_cast<Mallinfo2>(dlsym(RTLD_DEFAULT, "mallinfo2"));
-  return figures == nullptr ? (struct mallinfo2){} : figures();
-}
+Mallinfo2 figures_of_malloc;
+
+struct mallinfo2 malloc_figures() { return figures_of_malloc == nullptr ? (struct mallinfo2){} : figures_of_malloc(); }
 
 constexpr uint32_t kModules = 4096;
 uint64_t* known_modules;  // load addresses, in an open-addressing set
@@ -291,6 +290,8 @@ void snapshot(uint32_t name, uint32_t scope) {
 }
 
 void begin_trace() {
+  // Before anything is recorded: dlsym frees the message of a dlopen of the program's that failed, inside the agent.
+  figures_of_malloc = reinterpret_cast<Mallinfo2>(dlsym(RTLD_DEFAULT, "mallinfo2"));
   if (known_modules != nullptr) memset(known_modules, 0, sizeof *known_modules * kModules);
   adds_seen = 0;
   snapshots = 0;

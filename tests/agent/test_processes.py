@@ -52,6 +52,12 @@ def test_children_are_recorded_on_request(tmp_path: Path) -> None:
     assert allocations(child)[OURS] == 100
 
 
+def test_a_library_that_cannot_be_opened_costs_no_event(tmp_path: Path) -> None:
+    """Its message is freed when anyone next asks the loader, which is the agent where the program does not."""
+    code = "import _ctypes\ntry: _ctypes.dlopen('/no/such/library.so', 2)\nexcept OSError: pass"
+    assert record([sys.executable, "-c", code], tmp_path).trace.header.dropped_events == 0
+
+
 CHAINS = [["env"], ["taskset", "-c", "0"], ["env", "nice", "-n", "1"], ["sh", "-c", 'exec "$0"']]
 
 
