@@ -110,7 +110,7 @@ uint32_t begin(uint32_t kind, uint32_t name, int64_t a, int64_t b, uint32_t flag
 
 void end(uint32_t scope, bool failed) {
   if (scope == 0) return;
-  if (is_open_phase(scope)) tell_edge();
+  if (on_edge != nullptr && is_open_phase(scope)) tell_edge();
   Busy busy;
   if (!busy.entered) return;
   uint32_t at = t_state.depth;
