@@ -11,7 +11,7 @@ import pytest
 
 from etmem.capture import build
 from etmem.capture.launch import Launch, environment
-from tests.agent.recording import PROGRAMS
+from tests.agent.recording import PROGRAMS, compile_program
 
 LOOP = PROGRAMS.parents[2] / "benchmarks/malloc_loop.c"
 INCLUDE = PROGRAMS.parents[1] / "include"
@@ -24,6 +24,9 @@ ADDED = 57.3
 STACK = 1560.0
 """Instructions that a call stack, ten calls deep, adds to a malloc."""
 
+SCOPE = 446.0
+"""Instructions of a scope's beginning and end, two readings of the clock among them."""
+
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -34,13 +37,17 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def instructions(program: Path, folder: Path, *, recorded: bool, stacks: bool = False) -> int:
     """Those of the loop alone: not of starting a process."""
-    options = (f"--callgrind-out-file={folder}/out", "--toggle-collect=run_pairs")
-    command = ("valgrind", "--tool=callgrind", *options, str(program), str(PAIRS), *(("scope",) if recorded else ()))
-    variables = dict(os.environ)
-    if recorded:
-        launch = Launch(command=command, agent=build.agent(), trace=folder / "trace", all_stacks=stacks)
-        variables = environment(launch, os.environ)
-    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=True)
+    command = (str(program), str(PAIRS), *(("scope",) if recorded else ()))
+    if not recorded:
+        return counted(command, folder, "run_pairs", dict(os.environ))
+    launch = Launch(command=command, agent=build.agent(), trace=folder / "trace", all_stacks=stacks)
+    return counted(command, folder, "run_pairs", environment(launch, os.environ))
+
+
+def counted(command: tuple[str, ...], folder: Path, function: str, variables: dict[str, str]) -> int:
+    options = (f"--callgrind-out-file={folder}/out", f"--toggle-collect={function}")
+    callgrind = ("valgrind", "--tool=callgrind", *options, *command)
+    done = subprocess.run(callgrind, env=variables, capture_output=True, text=True, check=True)
     (count,) = re.findall(r"Collected : (\d+)", done.stderr)
     return int(count)
 
@@ -56,3 +63,11 @@ def test_a_recorded_stack(program: Path, tmp_path: Path) -> None:
     """GIVEN one loop recorded with and without stacks THEN the difference is that of the walk, for every malloc."""
     with_stacks, without = (instructions(program, tmp_path, recorded=True, stacks=stacks) for stacks in (True, False))
     assert 0 < (with_stacks - without) / PAIRS <= STACK * ALLOWED
+
+
+def test_a_scope_of_an_instruction(tmp_path: Path) -> None:
+    program = compile_program(PROGRAMS / "scopes/loop.c", tmp_path, f"-I{INCLUDE}")
+    command = (str(program), str(PAIRS))
+    launch = Launch(command=command, agent=build.agent(), trace=tmp_path / "trace")
+    found = counted(command, tmp_path, "run_scopes", environment(launch, os.environ)) / PAIRS
+    assert 100 < found <= SCOPE * ALLOWED
