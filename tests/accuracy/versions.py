@@ -17,7 +17,7 @@ from etmem.capture import executorch
 from etmem.model.summary import Summary
 from etmem.model.words import IssueCode
 from tests.accuracy.captures import PROGRAMS, XNNPACK, category_bytes, owner_bytes, summarized
-from tests.models.registry import ROOT, cache_base, model_path, one_export_at_a_time
+from tests.models.registry import ROOT, cache_base, model_path, only_one
 
 PAGE = ROOT / "docs/reference/versions.md"
 VERSIONS = ("1.0.1", "1.1.0", "1.2.0", "1.3.1", "1.4.1", "1.5.1")
@@ -55,10 +55,13 @@ def packages(version: str) -> Path:
     """A folder with that ExecuTorch alone, for PYTHONPATH; torch and the rest are the environment's."""
     base = cache_base()
     folder = base / f"executorch-{version}"
-    with one_export_at_a_time(base):
+    with only_one(base, folder.name):
         if not (folder / "executorch").is_dir():
-            arguments = ("--quiet", "--no-deps", "--target", folder, f"executorch=={version}")
-            subprocess.run([sys.executable, "-m", "pip", "install", *map(str, arguments)], check=True)
+            # Whole or not at all: what a killed pip left behind would be taken for it.
+            with tempfile.TemporaryDirectory(dir=base) as scratch:
+                arguments = ("--quiet", "--no-deps", "--target", f"{scratch}/it", f"executorch=={version}")
+                subprocess.run([sys.executable, "-m", "pip", "install", *arguments], check=True)
+                Path(scratch, "it").rename(folder)
     return folder
 
 

@@ -81,10 +81,6 @@ HELPERS: dict[str, tuple[str, ...]] = {"architectures": ("quantizing",), "odd_sh
 """Modules of this package that a family's module uses, beside those that all do."""
 
 
-TOGETHER = ("architectures",)
-"""Families of which all that is missing is exported by one process: importing torch takes longer than most exports."""
-
-
 def file_of(name: str) -> str:
     """The file name of a model given with or without its suffix."""
     files = [file for family in FAMILIES.values() for file in family]
@@ -117,31 +113,26 @@ def cache_base() -> Path:
 
 
 @contextmanager
-def one_export_at_a_time(base: Path) -> Iterator[None]:
-    """Exports take a core and gigabytes each: test workers wait for one another."""
+def only_one(base: Path, what: str) -> Iterator[None]:
+    """Test workers that want the same thing made wait for one another."""
     base.mkdir(parents=True, exist_ok=True)
-    with (base / ".lock").open("w") as lock:
+    with (base / f".{what}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
 def model_path(name: str) -> Path:
-    """The exported file of a model, made now if the cache does not hold it."""
-    directory = cache_directory(family_of(name))
+    """The exported file of a model; where the cache does not hold it, all that its family lacks is made now, by one
+    process: importing torch takes longer than most exports."""
+    family = family_of(name)
+    directory = cache_directory(family)
     path = directory / file_of(name)
     if not path.exists():
-        with one_export_at_a_time(directory.parent):
-            if not path.exists():
-                export(*missing(name))
+        with only_one(directory.parent, family):
+            missing = [file for file in FAMILIES[family] if not (directory / file).exists()]
+            if missing:
+                export(*missing)
     return path
-
-
-def missing(name: str) -> list[str]:
-    """What is exported together with a model, itself included."""
-    family = family_of(name)
-    if family not in TOGETHER:
-        return [name]
-    return [file for file in FAMILIES[family] if not (cache_directory(family) / file).exists()]
 
 
 def export(*names: str) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.models.registry import cache_base, one_export_at_a_time
+from tests.models.registry import cache_base, only_one
 
 
 @pytest.fixture(scope="session")
@@ -21,7 +21,7 @@ def small() -> Path:
     versions = "".join(version(package) for package in ("torch", "executorch"))
     digest = hashlib.sha256(script.read_bytes() + versions.encode()).hexdigest()[:16]
     target = cache_base() / f"small-{digest}"
-    with one_export_at_a_time(target.parent):
+    with only_one(target.parent, target.name):
         if not target.exists():
             with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
                 made = Path(scratch) / "small"
