@@ -7,7 +7,8 @@ import hashlib
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -81,6 +82,9 @@ HELPERS: dict[str, tuple[str, ...]] = {"architectures": ("quantizing",), "odd_sh
 """Modules of this package that a family's module uses, beside those that all do."""
 
 
+MANY = 6
+
+
 def file_of(name: str) -> str:
     """The file name of a model given with or without its suffix."""
     files = [file for family in FAMILIES.values() for file in family]
@@ -136,7 +140,14 @@ def model_path(name: str) -> Path:
 
 
 def export(*names: str) -> None:
-    """Run the exporter in a process of its own: torch stays out of the tests', and its warnings out of their output."""
+    """Run the exporter in processes of its own: torch stays out of the tests', and its warnings out of their output."""
+    # Two of them for many models: while one test worker waits for these, the other mostly does as well.
+    shares = [names[::2], names[1::2]] if len(names) > MANY else [names]
+    with ThreadPoolExecutor(len(shares)) as pool:
+        list(pool.map(_export, shares))
+
+
+def _export(names: Sequence[str]) -> None:
     command = [sys.executable, "-W", "ignore", "-m", "tests.models.export", *names]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
