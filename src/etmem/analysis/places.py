@@ -128,6 +128,8 @@ _PIECE = 1 << 20
 
 def _indices(vmas: tuple[Vma, ...], addresses: U64) -> list[int]:
     """The mappings that hold any of the addresses, which are looked at piece by piece: there may be millions."""
+    if not vmas:
+        return []
     starts = np.array([vma.start for vma in vmas], np.int64)
     ends = np.array([vma.end for vma in vmas], np.int64)
     found: set[int] = set()
