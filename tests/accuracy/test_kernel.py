@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import kernel
 from benchmarks.measuring import peak_rss
 from benchmarks.models import runner_command
 from etmem.capture.options import ProfileOptions
@@ -33,3 +34,10 @@ def test_the_peak_is_the_bare_process_s(name: str, tmp_path: Path) -> None:
     largest = max(summary.high_waters, key=lambda one: one.high_water_bytes)
     assert largest.counted_bytes + largest.before_bytes == pytest.approx(bare, abs=PROFILER + LIBRARY_PAGES)
     assert largest.counted_bytes > MIB
+
+
+def test_the_page_has_every_model() -> None:
+    rows = [line.split(" | ")[0].removeprefix("| ") for line in kernel.PAGE.read_text().splitlines()[5:]]
+    assert [row for row in rows if row and not row.startswith(("-", "|", " "))] == [
+        name.partition(".")[0] for name in kernel.MODELS
+    ]
