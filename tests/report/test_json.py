@@ -17,7 +17,7 @@ from etmem.model.errors import InputError
 from etmem.model.summary import Summary
 from etmem.report.json import from_json, to_json
 from tests.report import samples
-from tools import gen_summary_schema
+from tools import gen_summary_schema, json_schema
 
 SCHEMA_PATH = Path(__file__).parents[2] / "docs" / "reference" / "summary.schema.json"
 VALIDATOR = jsonschema.Draft202012Validator(json.loads(SCHEMA_PATH.read_text()))
@@ -46,7 +46,7 @@ def values(hint, name):
         return st.lists(values(args[0], name), max_size=2).map(tuple)
     if getattr(hint, "__origin__", None) is dict:
         return st.dictionaries(st.text(max_size=5), JSON_VALUES, max_size=3)
-    counted = name.endswith("_bytes") and name not in gen_summary_schema.SIGNED
+    counted = name.endswith("_bytes") and name not in json_schema.SIGNED
     plain = {str: st.text(max_size=8), bool: st.booleans(), int: st.integers(min_value=0 if counted else None)}
     return plain[hint]
 
