@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 NATIVE := $(shell find native -type f)
 CPP := $(shell find native examples -name "*.cpp" -o -name "*.hpp" -o -name "*.h" | sort)
-PY := src tests benchmarks examples
+PY := src tests benchmarks examples tools
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check format lint types web pages bench fuzz clean
