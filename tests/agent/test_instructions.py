@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 
 from etmem.capture import build
 from etmem.capture.launch import Launch, environment
+from tests.agent.callgrind import counted
 from tests.agent.recording import PROGRAMS, compile_program
 
 LOOP = PROGRAMS.parents[2] / "benchmarks/malloc_loop.c"
@@ -42,14 +42,6 @@ def instructions(program: Path, folder: Path, *, recorded: bool, stacks: bool = 
         return counted(command, folder, "run_pairs", dict(os.environ))
     launch = Launch(command=command, agent=build.agent(), trace=folder / "trace", all_stacks=stacks)
     return counted(command, folder, "run_pairs", environment(launch, os.environ))
-
-
-def counted(command: tuple[str, ...], folder: Path, function: str, variables: dict[str, str]) -> int:
-    options = (f"--callgrind-out-file={folder}/out", f"--toggle-collect={function}")
-    callgrind = ("valgrind", "--tool=callgrind", *options, *command)
-    done = subprocess.run(callgrind, env=variables, capture_output=True, text=True, check=True)
-    (count,) = re.findall(r"Collected : (\d+)", done.stderr)
-    return int(count)
 
 
 def test_a_recorded_call(program: Path, tmp_path: Path) -> None:

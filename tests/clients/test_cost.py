@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,6 +10,7 @@ import pytest
 from benchmarks.clients import compile_loop
 from etmem.capture import build
 from etmem.capture.launch import Launch, environment
+from tests.agent.callgrind import counted
 
 CALLS = 20_000
 ALLOWED = 1.10
@@ -27,15 +26,12 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def instructions(program: Path, folder: Path, mode: str, function: str, *, recorded: bool = False) -> int:
-    options = (f"--callgrind-out-file={folder}/out", f"--toggle-collect={function}")
-    command = ("valgrind", "--tool=callgrind", *options, str(program), mode, str(CALLS))
+    command = (str(program), mode, str(CALLS))
     variables = dict(os.environ)
     if recorded:
         launch = Launch(command=command, agent=build.agent(), trace=folder / "trace")
         variables = environment(launch, os.environ)
-    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=True)
-    (count,) = re.findall(r"Collected : (\d+)", done.stderr)
-    return int(count)
+    return counted(command, folder, function, variables)
 
 
 def test_a_call_where_there_is_no_profiler(program: Path, tmp_path: Path) -> None:
