@@ -13,7 +13,7 @@ from etmem.capture import build, executorch
 from etmem.model.summary import Moment, Summary
 from etmem.model.words import MemoryKind
 from etmem.trace.reader import read
-from tests.accuracy.delegate.building import compile_with_executorch
+from tests.accuracy.delegate.building import HERE, compile_with_executorch
 from tests.agent.recording import record
 
 SOURCE = Path(__file__).parent / "programs/traced_module.cpp"
@@ -28,7 +28,17 @@ def test_both_compilers_take_it_with_and_without_rtti(compiler: str, flags: tupl
     found = executorch.find()
     assert found.include is not None
     portable = found.include / "executorch/runtime/core/portable_type/c10"
-    command = [compiler, "-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", *flags, f"-I{build.include_folder()}"]
+    command = [
+        compiler,
+        "-std=c++17",
+        "-O1",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        *flags,
+        f"-I{build.include_folder()}",
+        f"-I{HERE}",
+    ]
     command += ["-isystem", str(found.include), "-isystem", str(portable)]
     command += ["-DC10_USING_CUSTOM_GENERATED_MACROS", "-DET_EVENT_TRACER_ENABLED"]
     subprocess.run([*command, "-fsyntax-only", SOURCE.with_name("device.cpp")], check=True)

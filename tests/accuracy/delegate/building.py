@@ -22,7 +22,7 @@ def compile_with_executorch(source: Path, output: Path, *flags: str) -> Path:
         [
             *("g++", "-w", "-O1", "-g1", "-std=c++17", source, "-o", output, *flags),
             *("-DC10_USING_CUSTOM_GENERATED_MACROS", "-DET_EVENT_TRACER_ENABLED"),
-            *(f"-I{INCLUDE}", f"-I{found.include}", f"-I{portable}"),
+            *(f"-I{HERE}", f"-I{INCLUDE}", f"-I{found.include}", f"-I{portable}"),
             *(f"-L{found.libraries}", f"-Wl,-rpath,{found.libraries}", "-Wl,--no-as-needed"),
             *(f"-lexecutorch{name}" for name in COMPONENTS),
             *("-ldl", "-lpthread"),

@@ -1,7 +1,6 @@
 // Two methods that load and run at the same time on two threads: MODEL METHOD OTHER_MODEL OTHER_METHOD ITERATIONS.
 // One program with two methods where both models are the same file, else two programs.
 #include <executorch/extension/module/module.h>
-#include <executorch/extension/tensor/tensor.h>
 
 #include <atomic>
 #include <cstdio>
@@ -9,11 +8,11 @@
 #include <memory>
 #include <string>
 #include <thread>
-#include <vector>
+
+#include "ones.hpp"
 
 using executorch::extension::Module;
 using executorch::runtime::Error;
-using executorch::runtime::EValue;
 
 namespace {
 
@@ -36,16 +35,10 @@ void run(Module& module, const std::string& method, int iterations) {
   meeting.wait();
   auto meta = module.method_meta(method);
   if (!meta.ok()) std::exit(5);
-  std::vector<executorch::extension::TensorPtr> tensors;
-  std::vector<EValue> inputs;
-  for (size_t i = 0; i < meta->num_inputs(); ++i) {
-    const auto sizes = meta->input_tensor_meta(i)->sizes();
-    tensors.push_back(executorch::extension::ones({sizes.begin(), sizes.end()}));
-    inputs.emplace_back(tensors.back());
-  }
+  const Ones inputs(*meta);
   for (int i = 0; i < iterations; ++i) {
     meeting.wait();
-    if (!module.execute(method, inputs).ok()) std::exit(6);
+    if (!module.execute(method, inputs.values()).ok()) std::exit(6);
   }
   meeting.wait();
 }

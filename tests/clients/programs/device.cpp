@@ -4,13 +4,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <vector>
 
-#include <executorch/extension/tensor/tensor.h>
 #include "etmem/module.hpp"
 #include "etmem/recorder.hpp"
-
-using executorch::runtime::EValue;
+#include "ones.hpp"
 
 namespace {
 
@@ -36,15 +33,9 @@ int run(const char* path, int iterations) {
   if (module.load_method("forward") != executorch::runtime::Error::Ok) return 3;
   const auto meta = module.method_meta("forward");
   if (!meta.ok()) return 4;
-  std::vector<executorch::extension::TensorPtr> tensors;
-  std::vector<EValue> inputs;
-  for (size_t i = 0; i < meta->num_inputs(); ++i) {
-    const auto sizes = meta->input_tensor_meta(i)->sizes();
-    tensors.push_back(executorch::extension::ones({sizes.begin(), sizes.end()}));
-    inputs.emplace_back(tensors.back());
-  }
+  const Ones inputs(*meta);
   for (int i = 0; i < iterations; ++i) {
-    if (!module.execute("forward", inputs).ok()) return 5;
+    if (!module.execute("forward", inputs.values()).ok()) return 5;
   }
   return 0;
 }
