@@ -36,7 +36,9 @@ class _Table(ctypes.Structure):
         ("string", ctypes.CFUNCTYPE(_Id, ctypes.c_char_p, ctypes.c_size_t)),
         ("scope_begin", ctypes.CFUNCTYPE(_Id, _Id, _Id, ctypes.c_int64, ctypes.c_int64, _Id)),
         ("scope_end", ctypes.CFUNCTYPE(None, _Id, ctypes.c_int)),
-        ("others", ctypes.c_void_p * 14),
+        ("_blocks", ctypes.c_void_p * 9),
+        ("expect_inferences", ctypes.CFUNCTYPE(None, ctypes.c_uint64)),
+        ("_threads", ctypes.c_void_p * 4),
         ("counter", ctypes.CFUNCTYPE(None, _Id, _Id, ctypes.c_int64)),
     )
 
@@ -70,11 +72,19 @@ class _Client:
         if table is not None and table.bytes >= _Table.counter.offset + _Table.counter.size:
             table.counter(self._string(table, name), _UNITS[unit], value)
 
+    def expect_inferences(self, number: int) -> None:
+        table = self._found()
+        if table is not None:
+            table.expect_inferences(number)
+
     def _active(self) -> _Table | None:
+        table = self._found()
+        return table if table is not None and table.recording() else None
+
+    def _found(self) -> _Table | None:
         if not self._looked:
             self._look()
-        table = self._table
-        return table if table is not None and table.recording() else None
+        return self._table
 
     def _look(self) -> None:
         self._looked = True
@@ -97,6 +107,8 @@ adopt = _client.adopt
 """Of the agent that has begun to record this process."""
 count = _client.count
 """A value of a named series, from now on. ``etmem.sources`` uses it for what is asked inside of the process."""
+expect_inferences = _client.expect_inferences
+"""How many are to come, so that the agent knows the last one."""
 
 
 class Scope:

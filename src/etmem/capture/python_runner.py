@@ -13,6 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from etmem.capture import client
 from etmem.capture.failures import Exit
 from etmem.capture.plan_text import Item, items
 
@@ -42,8 +43,6 @@ _DTYPES = {
     8: "complex32", 9: "complex64", 10: "complex128", 11: "bool", 15: "bfloat16", 23: "float8_e5m2",
     24: "float8_e4m3fn", 25: "float8_e5m2fnuz", 26: "float8_e4m3fnuz", 27: "uint16", 28: "uint32", 29: "uint64",
 }  # fmt: skip
-_EXPECT_INFERENCES = 13
-"""Which function of ``struct etmem_api`` (native/include/etmem/etmem.h)."""
 
 
 class _FailedError(Exception):
@@ -107,7 +106,7 @@ class _Runner:
         self._step(Exit.OUTPUT_FAILED, "etdump", path, lambda: program.write_etdump_result_to_file(path, os.devnull))
 
     def _runs(self, methods: dict[str, Any]) -> int:
-        _expect_inferences(sum(int(item.fields[1]) for item in self._all("run")))
+        client.expect_inferences(sum(int(item.fields[1]) for item in self._all("run")))
         status = int(Exit.OK)
         for number, item in enumerate(self._all("run")):
             name, iterations = item.fields[0], int(item.fields[1])
@@ -191,18 +190,6 @@ def _from_file(path: Path, offset: int, shape: Sequence[int], dtype: Any, dim_or
     values = data[offset : offset + count * dtype.itemsize].clone().view(dtype)
     stored = values.reshape([shape[dimension] for dimension in dim_order])
     return stored.permute([list(dim_order).index(dimension) for dimension in range(len(shape))])
-
-
-def _expect_inferences(count: int) -> None:
-    """Announce the inferences to the agent, so that it knows the last one. Nothing where it is absent."""
-    try:
-        table = ctypes.c_char.in_dll(ctypes.CDLL(None), "etmem_api_v1")
-    except ValueError:
-        return
-    functions = (ctypes.c_void_p * (_EXPECT_INFERENCES + 1)).from_address(ctypes.addressof(table) + 8)
-    address = functions[_EXPECT_INFERENCES]
-    if address:
-        ctypes.CFUNCTYPE(None, ctypes.c_uint64)(address)(count)
 
 
 def main(arguments: Sequence[str]) -> int:
