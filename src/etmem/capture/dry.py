@@ -23,13 +23,12 @@ if TYPE_CHECKING:
 _MOST_NAMED = 4
 _ANSWERS = """\
 // What a dry run answers in place of the functions that descriptions name.
-#include <dlfcn.h>
 #include <string.h>
 
 #include "etmem/etmem.h"
 
 static void tell(const char* symbol) {
-  const etmem_api* api = static_cast<const etmem_api*>(dlsym(RTLD_DEFAULT, "etmem_api_v1"));
+  const etmem_api* api = etmem_get_api();
   if (api != nullptr) api->note(api->string("dry.symbol", 10), api->string(symbol, strlen(symbol)));
 }
 """
