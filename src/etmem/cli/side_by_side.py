@@ -32,7 +32,7 @@ class _Column:
 
 def presets(text: str) -> tuple[Preset, ...]:
     """Those of a list separated by commas. Raises UsageError."""
-    names = tuple(dict.fromkeys(name.strip().lower() for name in text.split(",") if name.strip()))
+    names = _names(text)
     known = [preset.value for preset in Preset]
     for name in names or (text,):
         if name not in known:
@@ -93,12 +93,17 @@ def _check(options: ProfileOptions, names: str | None, shown: OutputOptions) -> 
 def _cpus(names: str | None) -> tuple[str | None, ...]:
     if names is None:
         return (None,)
-    wanted = tuple(dict.fromkeys(name.strip().lower() for name in names.split(",") if name.strip()))
+    wanted = _names(names)
     if not wanted:
         raise UsageError("--compare-cpus names no CPU", "For example --compare-cpus cortex-a76,haswell,host")
     for name in wanted:
         cpus.choose(None, name)
     return wanted
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """Each once, in the order of the list."""
+    return tuple(dict.fromkeys(name.strip().lower() for name in text.split(",") if name.strip()))
 
 
 def _columns(wanted: Sequence[str | None], chosen: Sequence[Preset]) -> list[_Column]:
