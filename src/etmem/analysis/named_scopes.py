@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 import numpy as np
 
@@ -23,9 +23,9 @@ def named_scopes(account: Account) -> tuple[NamedScope, ...]:
     for scope, path in paths.items():
         for depth in range(1, len(path) + 1):
             inside[path[:depth]].append(scope)
-    entered = [paths[scope.id] for scope in account.table.scopes.values() if _is_named(scope)]
+    entered = Counter(paths[scope.id] for scope in account.table.scopes.values() if _is_named(scope))
     ordered = sorted(inside.items(), key=_first)
-    return tuple(_row(account, path, scopes, entered.count(path)) for path, scopes in ordered)
+    return tuple(_row(account, path, scopes, entered[path]) for path, scopes in ordered)
 
 
 def _first(entry: tuple[tuple[str, ...], list[int]]) -> int:
@@ -51,7 +51,7 @@ def _paths(account: Account) -> dict[int, tuple[str, ...]]:
 
 def _row(account: Account, path: tuple[str, ...], scopes: list[int], entered: int) -> NamedScope:
     rows = np.isin(account.who.scope, scopes) & account.fresh
-    sizes = account.private_bytes + account.file_bytes
+    sizes = account.ledger.both
     begin, end = account.blocks.begin[rows], account.blocks.end[rows]
     last = account.last_stamp
     line = timeline(begin, end, sizes[rows], Window(0, last))

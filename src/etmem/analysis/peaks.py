@@ -74,21 +74,21 @@ def _merged(owners: Sequence[OwnerBytes], only: str | None = None) -> tuple[Owne
 
 def largest_blocks(account: Account, stamps: Mapping[str, int]) -> tuple[LargestBlock, ...]:
     """The largest counted blocks at the peaks of load and inference, equal ones together."""
+    labels = block_labels(account)
     found: list[LargestBlock] = []
     for name in _GROUPS:
         if name in stamps:
-            found += _largest(account, name, stamps[name])
+            found += _largest(account, name, stamps[name], labels)
     return tuple(found)
 
 
-def _largest(account: Account, at: str, stamp: int) -> list[LargestBlock]:
+def _largest(account: Account, at: str, stamp: int, labels: Mapping[int, str]) -> list[LargestBlock]:
     rows = np.flatnonzero(account.ledger.live(stamp) & account.ledger.counted)
     size = account.blocks.bytes[rows].astype(np.int64)
     # Instances of one owner go together, as do phases of one kind.
     place = _numbers((key.owner, key.category) for key in account.keys)[account.ledger.code[rows]]
     phase = account.phase_kind_numbers[account.who.phase[rows]]
     is_file = account.file_bytes[rows] > 0
-    labels = block_labels(account)
     label = _numbers(labels.get(row, "") for row in rows.tolist())
     order = np.lexsort((label, is_file, phase, place, -size))
     columns = np.stack([size, place, phase, is_file, label])[:, order]
