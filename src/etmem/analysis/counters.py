@@ -2,30 +2,40 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 
 from etmem.analysis.context import Account, Span
 from etmem.model.summary import Counter
 from etmem.model.words import PhaseKind, Unit
-from etmem.trace.tables import CounterUnit, CounterValue
+from etmem.trace.tables import CounterValue
 
 SOURCE_NOTE = "source."
 """Of the note that says what a source's figures are; its series are called ``NAME.READING``."""
-_WORDS = {CounterUnit.NUMBER: Unit.NUMBER, CounterUnit.BYTES: Unit.BYTES}
 
 
 def counters(account: Account) -> tuple[Counter, ...]:
+    return tuple(_row(account, name, values) for name, values in series(account).items())
+
+
+def series(account: Account) -> Mapping[str, Sequence[CounterValue]]:
     """By the first value of each name. By time: what a launcher sampled has no stamps of the process."""
-    series: dict[str, list[CounterValue]] = defaultdict(list)
+    found: dict[str, list[CounterValue]] = defaultdict(list)
     for value in sorted(account.trace.counters, key=lambda value: value.time_ns):
-        series[value.name].append(value)
-    return tuple(_row(account, name, values) for name, values in series.items())
+        found[value.name].append(value)
+    return found
 
 
-def _row(account: Account, name: str, values: list[CounterValue]) -> Counter:
+def unit(values: Sequence[CounterValue]) -> Unit:
+    """The first one's is the series'."""
+    return Unit[values[0].unit.name]
+
+
+def _row(account: Account, name: str, values: Sequence[CounterValue]) -> Counter:
     return Counter(
         name=name,
-        unit=_WORDS[values[0].unit],
+        unit=unit(values),
         samples=len(values),
         first=values[0].value,
         last=values[-1].value,
@@ -37,12 +47,12 @@ def _row(account: Account, name: str, values: list[CounterValue]) -> Counter:
     )
 
 
-def _most(values: list[CounterValue], spans: tuple[Span, ...]) -> int | None:
+def _most(values: Sequence[CounterValue], spans: tuple[Span, ...]) -> int | None:
     """A value holds until the next one: what held when a phase began counts for it too."""
-    found = []
+    times = [value.time_ns for value in values]
+    found: list[CounterValue] = []
     for span in spans:
-        begin, end = span.scope.begin_ns, span.scope.end_ns
-        before = [value for value in values if value.time_ns < begin]
-        inside = [value for value in values if begin <= value.time_ns and (end is None or value.time_ns <= end)]
-        found += [value.value for value in (*before[-1:], *inside)]
-    return max(found, default=None)
+        first = bisect_left(times, span.scope.begin_ns)
+        after = len(times) if span.scope.end_ns is None else bisect_right(times, span.scope.end_ns)
+        found += values[max(first - 1, 0) : after]
+    return max((value.value for value in found), default=None)

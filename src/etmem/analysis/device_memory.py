@@ -12,7 +12,7 @@ from etmem.analysis.timeline import Timeline, Window, timeline
 from etmem.model.summary import DeviceMemory
 from etmem.model.words import HOST, Category, PhaseKind
 from etmem.model.words import MemoryKind as Word
-from etmem.trace.tables import MemoryKind
+from etmem.trace.tables import Heap, MemoryKind
 
 _WORDS = {
     MemoryKind.GPU: Word.GPU,
@@ -23,23 +23,35 @@ _WORDS = {
 
 
 def device_memory(account: Account) -> tuple[DeviceMemory, ...]:
-    """One row per heap, in the order of their registration."""
+    """One row per heap."""
+    return tuple(_row(account, heap) for heap in device_heaps(account))
+
+
+def device_heaps(account: Account) -> list[Heap]:
+    """In the order of their registration."""
     heaps = (heap for heap in account.trace.heaps.values() if heap.memory is not MemoryKind.HOST)
-    return tuple(_row(account, heap.id) for heap in sorted(heaps, key=lambda heap: heap.stamp))
+    return sorted(heaps, key=lambda heap: heap.stamp)
 
 
 def heap_timeline(account: Account, heap: int) -> Timeline:
     """What one heap of a device has out, from the trace's begin on."""
+    return _timeline(account, _rows(account, heap))
+
+
+def _rows(account: Account, heap: int) -> I64:
+    return np.flatnonzero(account.device.heap == heap)
+
+
+def _timeline(account: Account, rows: I64) -> Timeline:
     extents = account.device
-    rows = np.flatnonzero(extents.heap == heap)
     sizes: I64 = extents.bytes[rows].astype(np.int64)
     return timeline(extents.begin[rows], extents.end[rows], sizes, Window(0, account.last_stamp))
 
 
-def _row(account: Account, heap: int) -> DeviceMemory:
-    registered, extents = account.trace.heaps[heap], account.device
-    rows = np.flatnonzero(extents.heap == heap)
-    line = heap_timeline(account, heap)
+def _row(account: Account, registered: Heap) -> DeviceMemory:
+    extents = account.device
+    rows = _rows(account, registered.id)
+    line = _timeline(account, rows)
     inferences = account.spans_of(PhaseKind.INFERENCE)
     return DeviceMemory(
         memory=_WORDS[registered.memory],
@@ -53,7 +65,7 @@ def _row(account: Account, heap: int) -> DeviceMemory:
         live_end_bytes=line.at(account.last_stamp),
         allocated_bytes=int(extents.bytes[rows].sum()),
         allocations=len(rows),
-        users=heap_users(account, extents, heap, rows),
+        users=heap_users(account, extents, registered.id, rows),
     )
 
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
+from etmem.analysis import counters
 from etmem.analysis.context import Context
-from etmem.analysis.device_memory import heap_timeline
+from etmem.analysis.device_memory import device_heaps, heap_timeline
 from etmem.analysis.timeline import Timeline
 from etmem.model.words import Unit
 from etmem.report.samples import reduced, times
-from etmem.trace.tables import CounterUnit, CounterValue, MemoryKind
 
 MOST = 600
 """Points of one series. What is left out is neither the highest nor the lowest of its stretch."""
@@ -37,8 +36,7 @@ def told_series(context: Context, most: int = MOST) -> tuple[ToldSeries, ...]:
 
 
 def _devices(context: Context, most: int) -> Iterator[ToldSeries]:
-    heaps = (heap for heap in context.trace.heaps.values() if heap.memory is not MemoryKind.HOST)
-    for heap in sorted(heaps, key=lambda heap: heap.stamp):
+    for heap in device_heaps(context):
         line = heap_timeline(context, heap.id)
         kept = reduced(line, (), most)
         at = times(context, line.stamps[kept])
@@ -46,14 +44,10 @@ def _devices(context: Context, most: int) -> Iterator[ToldSeries]:
 
 
 def _counters(context: Context, most: int) -> Iterator[ToldSeries]:
-    series: dict[str, list[CounterValue]] = defaultdict(list)
-    for value in context.trace.counters:
-        series[value.name].append(value)
     start = context.trace.header.start_monotonic_ns
-    for name, values in series.items():
+    for name, values in counters.series(context).items():
         stamps = np.array([value.stamp for value in values], np.uint64)
         kept = reduced(Timeline(stamps, np.array([value.value for value in values], np.int64)), (), most)
         shown = [values[index] for index in kept]
-        unit = Unit.BYTES if values[0].unit is CounterUnit.BYTES else Unit.NUMBER
         at = tuple(value.time_ns - start for value in shown)
-        yield ToldSeries(name, "counter", unit, at, tuple(value.value for value in shown))
+        yield ToldSeries(name, "counter", counters.unit(values), at, tuple(value.value for value in shown))
