@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,12 +13,15 @@ from hypothesis import strategies as st
 
 from etmem import api
 from etmem.devtools.etrecord import read_etrecord
+from etmem.devtools.joining import beside
 from etmem.devtools.sources import with_sources
 from etmem.devtools.stack_traces import own_frame, parse_stack_trace
 from etmem.devtools.trusted_etrecord import read_trusted_etrecord
 from etmem.model.errors import InputError
+from etmem.model.summary import ProgramInfo
 from etmem.model.words import IssueCode
 from tests.accuracy.captures import etmem
+from tests.analysis.worlds import World, summary
 
 NAMES = ("recorded_convs", "recorded_breaks", "recorded_rows", "recorded_methods")
 
@@ -100,6 +104,13 @@ def test_delegates_have_the_lines_of_what_they_took(model, traces) -> None:
 def test_one_beside_the_model_is_found(model, tmp_path) -> None:
     ran = etmem("profile", model("recorded_rows"), "-o", tmp_path / "t.etmem")
     assert "LINES AT THE PEAK OF INFERENCE" in ran.out, ran.err
+
+
+@pytest.mark.parametrize("path", ["/", "..", ".", "a\0.pte"])
+def test_a_program_without_a_name_has_none_beside_it(path: str) -> None:
+    """A trace may name any path."""
+    program = ProgramInfo(program=1, path=path, file_bytes=None, methods=())
+    assert beside(replace(summary(World()), programs=(program,))) is None
 
 
 def test_one_beside_the_model_that_is_another_s_is_an_issue(model, tmp_path) -> None:

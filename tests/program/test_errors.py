@@ -37,6 +37,7 @@ def test_paths_that_are_no_file(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     refused(tmp_path / "pipe", "not a regular file")
     refused("/dev/zero", "not a regular file")
+    refused("a\0.pte", "is no path")
 
 
 def test_a_file_without_permission(tmp_path, monkeypatch):

@@ -53,7 +53,7 @@ def with_record(summary: Summary, given: str | Path | None, *, trust: bool = Fal
 def beside(summary: Summary) -> Path | None:
     """The ETRecord in the folder of the only program."""
     paths = [Path(program.path) for program in summary.programs if program.path]
-    if len(summary.programs) != 1 or not paths:
+    if len(summary.programs) != 1 or not paths or not paths[0].name:
         return None
     program = paths[0]
     names = (program.with_name(name.format(stem=program.stem)) for name in BESIDE)

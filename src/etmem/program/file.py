@@ -111,6 +111,8 @@ def mapped(path: str | os.PathLike[str]) -> Iterator[memoryview]:
             mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except OSError as error:
         raise _unreadable(path, error) from error
+    except ValueError as error:  # a null byte in it: a trace may name such a path
+        raise ProgramError(f"{path!s:.80} is no path", "Check the path.") from error
     yield memoryview(mapping)
 
 
