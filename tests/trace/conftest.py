@@ -17,7 +17,8 @@ def native_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The reading passes alone, compiled as their header promises that they can be."""
     folder = tmp_path_factory.mktemp("native")
     flags = ("-std=c++17", "-O2", "-Wall", "-Wextra", "-Werror", "-fno-exceptions", "-fno-rtti", "-shared", "-fPIC")
-    subprocess.run(["g++", *flags, str(AGENT / "match.cpp"), "-o", str(folder / LIBRARY)], check=True)
+    sources = (str(AGENT / name) for name in ("match.cpp", "read_events.cpp", "timeline.cpp"))
+    subprocess.run(["g++", *flags, *sources, "-o", str(folder / LIBRARY)], check=True)
     return folder
 
 

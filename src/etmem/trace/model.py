@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import fields
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from etmem.trace.layout import SIZE_BITS, SIZE_MASK
 from etmem.trace.meta import MAX_STAMP, damaged
-from etmem.trace.passes import Column, HeapBlocks, LiveRows, Matcher, Records, Spans, Survey
+from etmem.trace.passes import Column, Folding, HeapBlocks, LiveRows, Matcher, Records, Spans, Survey
 from etmem.trace.tables import I64, NEVER, U32, U64, EventKind, Events
 
 KNOWN_KINDS = np.isin(np.arange(256), [int(kind) for kind in EventKind])
@@ -66,10 +68,29 @@ class ModelPasses:
     def batch(self, records: Records, order: U32, spans: Spans) -> Events:
         return Events(*(self.column(field.name, records, order, spans) for field in fields(Events)))
 
-    def matcher(self, capacity: int) -> Matcher:  # noqa: ARG002 - it grows as it goes
+    def matcher(self, capacity: int, folding: Folding | None = None) -> Matcher:  # noqa: ARG002 - it grows, and folds nothing
         return ModelMatcher()
 
-    def timeline(self, rows: LiveRows, since: int, until: int) -> tuple[U64, I64]:
+    def timeline(self, rows: LiveRows, since: int, until: int, bins: U64 | None = None) -> tuple[U64, I64]:
+        stamps, values = self._timeline(_unfolded(rows), since, until)
+        if bins is None:
+            return stamps, values
+        kept = _of_bins(stamps, values, bins)
+        # Two that are kept may be equal with another between them that is not.
+        kept = kept[np.append(True, values[kept][1:] != values[kept][:-1])]
+        return stamps[kept], values[kept]
+
+    def numbers(self, planes: npt.NDArray[np.uint8], dtype: np.dtype[Any], *, steps: bool) -> Column:
+        column: Column = planes[0].astype(dtype)
+        # Most high planes are all zero: adding up the others takes a third of the time of transposing all.
+        for place, plane in enumerate(planes[1:], start=1):
+            if plane.any():
+                high = plane.astype(dtype)
+                high <<= dtype.type(8 * place)
+                column |= high
+        return np.cumsum(_unzigzag(column), dtype=np.uint64) if steps else column
+
+    def _timeline(self, rows: LiveRows, since: int, until: int) -> tuple[U64, I64]:
         first, last = np.uint64(since), np.uint64(until)
         chosen = rows.wanted & (rows.end > first) & (rows.begin <= last) & (rows.weights != 0)
         begin, end, weights = rows.begin[chosen], rows.end[chosen], rows.weights[chosen]
@@ -89,6 +110,38 @@ class ModelPasses:
         )
 
 
+def _unfolded(rows: LiveRows) -> LiveRows:
+    """Each folded block as a row."""
+    if rows.folded is None or not len(rows.brief):
+        return rows
+    alone, brief = rows.folded == 0, rows.brief
+    return LiveRows(
+        np.concatenate([rows.begin[alone], brief.begin]),
+        np.concatenate([rows.end[alone], brief.begin + brief.life]),
+        np.concatenate([rows.weights[alone], rows.weights[brief.row]]),
+        np.concatenate([rows.wanted[alone], rows.wanted[brief.row]]),
+    )
+
+
+def _of_bins(stamps: U64, values: I64, bins: U64) -> I64:
+    """Places of the first, lowest, highest and last value that begins in each bin, and of the one before all."""
+    kept = {0}
+    bounds = np.unique(np.concatenate([[1], np.searchsorted(stamps, bins[bins > 0], "left").clip(1), [len(stamps)]]))
+    for begin, end in pairwise(bounds.tolist()):
+        part = values[begin:end]
+        kept |= {begin, begin + int(part.argmin()), begin + int(part.argmax()), end - 1}
+    return np.array(sorted(kept), np.int64)
+
+
+def _unzigzag(column: Column) -> Column:
+    """In place: ``column`` is its caller's own."""
+    signs = column & np.uint64(1)
+    np.negative(signs, out=signs)
+    column >>= np.uint64(1)
+    column ^= signs
+    return column
+
+
 def _known(scopes: U32, spans: Spans) -> U32:
     """Unknown scopes become 0."""
     inside = np.minimum(scopes, len(spans.scopes) - 1)
@@ -105,6 +158,9 @@ def _check(chunk: Records) -> None:
         raise damaged("an event with an impossible address, size or stamp")
 
 
+_TAKEN = ("stamp", "address", "size", "scope", "stack", "thread", "flags")
+
+
 class ModelMatcher:
     """One dictionary from address to row, and what each thread freed and unmapped last.
 
@@ -114,6 +170,7 @@ class ModelMatcher:
     def __init__(self) -> None:
         self.columns: list[tuple[Column, ...]] = []
         self.end = array("Q")
+        self.freed_scope, self.freed_thread = array("I"), array("I")
         self.live: dict[int, int] = {}
         self.freed: dict[int, tuple[int, int | None, int]] = {}
         self.unmapped: dict[int, tuple[int, int]] = {}
@@ -123,18 +180,16 @@ class ModelMatcher:
 
     def feed(self, events: Events) -> npt.NDArray[np.bool_]:
         here = np.flatnonzero(events.kind == EventKind.ALLOC)
-        self.columns.append(
-            tuple(getattr(events, name)[here] for name in ("stamp", "address", "size", "scope", "stack", "thread"))
-        )
+        self.columns.append(tuple(getattr(events, name)[here] for name in _TAKEN))
         undone = np.zeros(len(events), bool)
-        columns = (events.kind, events.stamp, events.address, events.thread)
+        columns = (events.kind, events.stamp, events.address, events.thread, events.scope)
         lists = (column.tolist() for column in columns)
-        for at, (kind, stamp, address, thread) in enumerate(zip(*lists, strict=True)):
+        for at, (kind, stamp, address, thread, scope) in enumerate(zip(*lists, strict=True)):
             self.position += 1
             if kind == EventKind.ALLOC:
                 self._allocate(stamp, address)
             elif kind == EventKind.FREE:
-                self._release(stamp, address, thread)
+                self._release(stamp, address, thread, scope)
             elif kind == EventKind.UNMAP:
                 self.unmapped[thread] = (address, self.position)
             elif kind == EventKind.UNDO:
@@ -148,14 +203,17 @@ class ModelMatcher:
             self.replaced_allocations += 1
         self.live[address] = len(self.end)
         self.end.append(_LIVE)
+        self.freed_scope.append(0)
+        self.freed_thread.append(0)
 
-    def _release(self, stamp: int, address: int, thread: int) -> None:
+    def _release(self, stamp: int, address: int, thread: int, scope: int) -> None:
         row = self.live.pop(address, None)
         self.freed[thread] = (address, row, self.position)
         if row is None:
             self.unmatched_frees += 1
         else:
             self.end[row] = stamp
+            self.freed_scope[row], self.freed_thread[row] = scope, thread
 
     def _undo(self, address: int, thread: int) -> bool:
         freed, row, when = self.freed.get(thread, (0, None, 0))
@@ -167,12 +225,15 @@ class ModelMatcher:
             self.unmatched_frees -= 1
         elif address not in self.live:
             self.end[row] = _LIVE
+            self.freed_scope[row] = self.freed_thread[row] = 0
             self.live[address] = row
         return True
 
     def finish(self) -> HeapBlocks:
-        parts = list(zip(*self.columns, strict=True)) or [(np.empty(0, kind),) for kind in "QQQIII"]
-        begin, address, size, scope, stack, thread = (np.concatenate(column) for column in parts)
-        end = np.frombuffer(self.end, np.uint64) if self.end else np.empty(0, np.uint64)
-        lost = (self.unmatched_frees, self.replaced_allocations)
-        return HeapBlocks(begin, end, address, size, scope, stack, thread, *lost)
+        parts = list(zip(*self.columns, strict=True)) or [(np.empty(0, kind),) for kind in "QQQIIIB"]
+        begin, address, size, scope, stack, thread, function = (np.concatenate(column) for column in parts)
+        end = np.array(self.end, np.uint64)
+        freed = (np.array(self.freed_scope, np.uint32), np.array(self.freed_thread, np.uint32))
+        folded = np.zeros(len(begin), np.uint32)
+        lost = (self.unmatched_frees, self.replaced_allocations, 0)
+        return HeapBlocks(begin, end, address, size, scope, stack, thread, *freed, folded, function, *lost)

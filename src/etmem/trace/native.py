@@ -16,8 +16,8 @@ import numpy.typing as npt
 from etmem.model.errors import EtmemError
 from etmem.trace.meta import damaged
 from etmem.trace.model import ModelPasses
-from etmem.trace.passes import Column, HeapBlocks, LiveRows, Matcher, Passes, Records, Spans, Survey
-from etmem.trace.tables import I64, U32, U64, Events
+from etmem.trace.passes import Column, Folding, HeapBlocks, LiveRows, Matcher, Passes, Records, Spans, Survey
+from etmem.trace.tables import I64, NOT_FOLDED, U32, U64, Events, Folded
 
 LIBRARY = "libetmem.so"
 
@@ -31,7 +31,21 @@ _DTYPES: dict[str, Any] = {
     "stack": np.uint32,
     "thread": np.uint32,
 }
-_BLOCKS = ("begin", "end", "address", "bytes", "scope", "stack", "thread")
+_BLOCKS: dict[str, Any] = {
+    "begin": np.uint64,
+    "end": np.uint64,
+    "address": np.uint64,
+    "bytes": np.uint64,
+    "scope": np.uint32,
+    "stack": np.uint32,
+    "thread": np.uint32,
+    "freed_scope": np.uint32,
+    "freed_thread": np.uint32,
+    "folded": np.uint32,
+    "function": np.uint8,
+}
+_COUNTS = ("unmatched_frees", "replaced_allocations", "last_gone")
+_FOLDED: dict[str, Any] = {"begin": np.uint64, "life": np.uint32, "row": np.uint32}
 
 _DENSE = 16
 """Stamps for each row, above which they are sorted."""
@@ -50,7 +64,19 @@ class _Columns(Structure):
 class _Blocks(Structure):
     _fields_ = [
         *((name, c_void_p) for name in _BLOCKS),
-        *((name, c_uint64) for name in ("capacity", "count", "unmatched_frees", "replaced_allocations")),
+        *((name, c_uint64) for name in ("capacity", "count", *_COUNTS)),
+    ]
+
+
+class _Folded(Structure):
+    _fields_ = [*((name, c_void_p) for name in _FOLDED), *((name, c_uint64) for name in ("capacity", "count"))]
+
+
+class _Live(Structure):
+    _fields_ = [
+        *((name, c_void_p) for name in ("begin", "end", "weights", "wanted", "folded_count")),
+        ("count", c_uint64),
+        ("folded", POINTER(_Folded)),
     ]
 
 
@@ -95,22 +121,19 @@ class NativePasses:
         self.match_delete = native.etmem_match_delete
         self.match_delete.argtypes = (c_void_p,)
         self.match_delete.restype = None
+        self.match_fold = native.etmem_match_fold
+        self.match_fold.argtypes = (c_void_p, c_void_p, c_uint64, c_uint64, POINTER(_Folded))
+        self.match_fold.restype = None
         self.match_feed = native.etmem_match_feed
         self.match_feed.argtypes = (c_void_p, POINTER(_Columns), c_uint64, POINTER(_Blocks), c_void_p)
-
+        self.match_finish = native.etmem_match_finish
+        self.match_finish.argtypes = (c_void_p, POINTER(_Blocks))
         self._timeline = native.etmem_read_timeline
-        self._timeline.argtypes = (
-            c_void_p,
-            c_void_p,
-            c_void_p,
-            c_void_p,
-            c_uint64,
-            c_uint64,
-            c_uint64,
-            c_void_p,
-            c_void_p,
-        )
+        self._timeline.argtypes = (POINTER(_Live), c_void_p, c_uint64, c_uint64, c_uint64, c_void_p, c_void_p)
         self._timeline.restype = c_uint64
+        self._planes = native.etmem_read_planes
+        self._planes.argtypes = (c_void_p, c_uint64, ctypes.c_uint32, ctypes.c_int, c_void_p)
+        self._planes.restype = None
 
     def survey(self, records: Records, spans: Spans) -> Survey:
         found = _Survey()
@@ -139,33 +162,62 @@ class NativePasses:
         self._columns(records.ctypes.data, *place, *_scopes(spans), byref(columns))
         return arrays
 
-    def matcher(self, capacity: int) -> Matcher:
-        return NativeMatcher(self, capacity)
+    def matcher(self, capacity: int, folding: Folding | None = None) -> Matcher:
+        return NativeMatcher(self, capacity, folding)
 
-    def timeline(self, rows: LiveRows, since: int, until: int) -> tuple[U64, I64]:
-        if until - since > _DENSE * (len(rows.begin) + 1):  # a table of all stamps could be larger than any memory
-            return self._model.timeline(rows, since, until)
-        values = np.zeros(until - since + 2, np.int64)
-        stamps = np.empty(len(values), np.uint64)
+    def timeline(self, rows: LiveRows, since: int, until: int, bins: U64 | None = None) -> tuple[U64, I64]:
+        blocks = len(rows.begin) + len(rows.brief)
+        if until - since > _DENSE * (blocks + 1):  # a table of all stamps could be larger than any memory
+            return self._model.timeline(rows, since, until, bins)
+        size = 2 * blocks + 1 if bins is None else min(2 * blocks, 4 * (len(bins) + 1)) + 1
+        stamps, values = np.empty(size, np.uint64), np.empty(size, np.int64)
         columns = [np.ascontiguousarray(column) for column in (rows.begin, rows.end, rows.weights, rows.wanted)]
-        place = (*(column.ctypes.data for column in columns), len(rows.begin))
-        kept = self._timeline(*place, since, until, stamps.ctypes.data, values.ctypes.data)
+        counts = None if rows.folded is None else np.ascontiguousarray(rows.folded)
+        brief = None if counts is None or not len(rows.brief) else _folded(rows.brief)
+        live = _Live(
+            *(column.ctypes.data for column in columns),
+            None if counts is None else counts.ctypes.data,
+            len(rows.begin),
+            None if brief is None else ctypes.pointer(brief),
+        )
+        place = (None, 0) if bins is None else (bins.ctypes.data, len(bins))
+        kept = self._timeline(byref(live), *place, since, until, stamps.ctypes.data, values.ctypes.data)
+        if not kept:
+            raise _no_memory()
         return stamps[:kept], values[:kept]
+
+    def numbers(self, planes: npt.NDArray[np.uint8], dtype: np.dtype[Any], *, steps: bool) -> Column:
+        planes = np.ascontiguousarray(planes)
+        out: Column = np.empty(planes.shape[1], dtype)
+        self._planes(planes.ctypes.data, len(out), dtype.itemsize, int(steps), out.ctypes.data)
+        return out
+
+
+def _folded(brief: Folded) -> _Folded:
+    """As long as ``brief`` lives."""
+    return _Folded(*(getattr(brief, name).ctypes.data for name in _FOLDED), capacity=len(brief), count=len(brief))
 
 
 class NativeMatcher:
     """See ``Matcher``. The rows that stay unused cost address space only."""
 
-    def __init__(self, native: NativePasses, capacity: int) -> None:
+    def __init__(self, native: NativePasses, capacity: int, folding: Folding | None) -> None:
         self._native = native
         self._state = native.match_new()
         if not self._state:
             raise _no_memory()
-        self._arrays: dict[str, Column] = {
-            name: np.empty(capacity, np.uint32 if name in _DTYPES and _DTYPES[name] is np.uint32 else np.uint64)
-            for name in _BLOCKS
-        }
+        self._arrays: dict[str, Column] = {name: np.empty(capacity, kind) for name, kind in _BLOCKS.items()}
         self._blocks = _Blocks(**{name: array.ctypes.data for name, array in self._arrays.items()}, capacity=capacity)
+        self._brief: dict[str, Column] = {}
+        if folding is not None:
+            self._edges = np.ascontiguousarray(folding.edges, np.uint64)
+            # An allocation may end another: there may be as many as events.
+            self._brief = {name: np.empty(capacity, kind) for name, kind in _FOLDED.items()}
+            self._folded = _Folded(
+                **{name: array.ctypes.data for name, array in self._brief.items()}, capacity=capacity
+            )
+            place = (self._edges.ctypes.data, len(self._edges), folding.since)
+            native.match_fold(self._state, *place, byref(self._folded))
 
     def __del__(self) -> None:
         if getattr(self, "_state", None):
@@ -176,21 +228,25 @@ class NativeMatcher:
         held = {field.name: np.ascontiguousarray(getattr(events, field.name)) for field in fields(Events)}
         columns = _Columns(**{name: array.ctypes.data for name, array in held.items()})
         undone = np.zeros(len(events), bool)
-        status = self._native.match_feed(
-            self._state, byref(columns), len(events), byref(self._blocks), undone.ctypes.data
-        )
-        if status == _NO_MEMORY:
-            raise _no_memory()
-        if status != _OK:
-            raise ValueError("more allocations than the matcher was made for")
+        place = (byref(columns), len(events), byref(self._blocks), undone.ctypes.data)
+        _check_match(self._native.match_feed(self._state, *place))
         return undone
 
     def finish(self) -> HeapBlocks:
-        return HeapBlocks(
-            **{name: self._arrays[name][: self._blocks.count] for name in _BLOCKS},
-            unmatched_frees=self._blocks.unmatched_frees,
-            replaced_allocations=self._blocks.replaced_allocations,
-        )
+        _check_match(self._native.match_finish(self._state, byref(self._blocks)))
+        brief = NOT_FOLDED
+        if self._brief:
+            brief = Folded(**{name: array[: self._folded.count] for name, array in self._brief.items()})
+        columns: dict[str, Any] = {name: self._arrays[name][: self._blocks.count] for name in _BLOCKS}
+        counts = {name: getattr(self._blocks, name) for name in _COUNTS}
+        return HeapBlocks(**columns, **counts, brief=brief)
+
+
+def _check_match(status: int) -> None:
+    if status == _NO_MEMORY:
+        raise _no_memory()
+    if status != _OK:
+        raise ValueError("more allocations than the matcher was made for")
 
 
 def _place(records: Records, spans: Spans) -> tuple[int, int, int, int]:

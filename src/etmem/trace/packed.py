@@ -78,10 +78,25 @@ class PackedEvents(LazyEvents):
 
     def batches(self, rows: int = BLOCK_ROWS) -> Iterator[Events]:
         blocks = self.__dict__["_blocks"]
-        for block in blocks:
-            batch = self if len(blocks) == 1 else PackedEvents(self.__dict__["_data"], [block])
-            # A whole block as it is: a column that nobody looks at is never unpacked.
-            yield from (batch,) if rows >= BLOCK_ROWS else super(PackedEvents, batch).batches(rows)
+        batches = iter((self,)) if len(blocks) == 1 else self._unpacked_ahead(blocks)
+        for batch in batches:
+            yield from (batch,) if rows >= BLOCK_ROWS else Events.batches(batch, rows)
+
+    def _unpacked_ahead(self, blocks: list[Block]) -> Iterator[Events]:
+        """While one block is looked at, the next is unpacked: each is half of what a long trace takes to read."""
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(1) as ahead:
+            unpacked = [ahead.submit(self._unpacked, block) for block in blocks[:1]]
+            for block in blocks[1:]:
+                batch = unpacked.pop().result()
+                unpacked.append(ahead.submit(self._unpacked, block))
+                yield batch
+            for last in unpacked:
+                yield last.result()
+
+    def _unpacked(self, block: Block) -> Events:
+        return Events(**{name: _column(self.__dict__["_data"], name, block[name]) for name in DTYPES})
 
 
 def is_packed(data: npt.NDArray[np.uint8]) -> bool:

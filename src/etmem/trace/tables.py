@@ -377,6 +377,41 @@ class Blocks:
     thread: U32
     file: npt.NDArray[np.int32]
     """Index into ``Trace.file_maps``, -1 for none."""
+    function: U8
+    """Flags of the ALLOC that made a heap block, MAPPED of all others."""
+    freed_scope: U32
+    """Scope and thread of the FREE or UNMAP that ended it; thread 0 where none was seen."""
+    freed_thread: U32
+    folded: U32
+    """How many blocks the row stands for, all of its size; 0 for a block with a row of its own. See ``Folded``."""
 
     def __len__(self) -> int:
         return len(self.begin)
+
+    @property
+    def count(self) -> I64:
+        """Blocks by row."""
+        return np.maximum(self.folded, 1).astype(np.int64)
+
+
+MAPPED = 255
+
+
+@dataclass(frozen=True)
+class Folded:
+    """Short-lived heap blocks of a long trace, by begin, in 16 bytes each.
+
+    Those that began and ended between two edges, and are alike in size, scope, stack, thread, function and who freed
+    them, share the row of ``Blocks`` that the first of them has; an entry is one of them, the first included.
+    """
+
+    begin: U64
+    life: U32
+    """Stamps from its begin to its end."""
+    row: U32
+
+    def __len__(self) -> int:
+        return len(self.begin)
+
+
+NOT_FOLDED = Folded(np.empty(0, np.uint64), np.empty(0, np.uint32), np.empty(0, np.uint32))
