@@ -179,8 +179,9 @@ def _view(trace: Trace, metadata: CaptureMetadata, path: Path, describe: Sequenc
 
 
 def _context(trace: Trace, metadata: CaptureMetadata, describe: Sequence[Path]) -> Context:
+    from etmem.analysis.accounting import account
     from etmem.analysis.options import SummaryOptions
-    from etmem.analysis.summarize import account, context
+    from etmem.analysis.summarize import context
     from etmem.delegates import descriptions
 
     options = SummaryOptions(

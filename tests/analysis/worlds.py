@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from etmem.analysis.accounting import account
 from etmem.analysis.context import Account
 from etmem.analysis.options import SummaryOptions
-from etmem.analysis.summarize import account, summarize
+from etmem.analysis.summarize import summarize
 from etmem.model.summary import Environment, Moment, OwnerBytes, Summary, Target
 from etmem.model.words import Category
 from etmem.trace.tables import DelegateStage, RssLabel, ScopeKind
@@ -107,7 +108,11 @@ class World(TraceBuilder):
 
 
 def summary(world: World, options: SummaryOptions = OPTIONS, **more: object) -> Summary:
-    return summarize(world.trace(), options, **more)  # type: ignore[arg-type]
+    """The summary, which is the same whether its short-lived blocks are folded or not."""
+    found = summarize(world.trace(), options, **more)  # type: ignore[arg-type]
+    folded = summarize(world.trace(), replace(options, fold_from=0), **more)  # type: ignore[arg-type]
+    assert folded == found
+    return found
 
 
 def accounted(world: World, descriptions: Mapping[str, object] | None = None) -> Account:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
+from etmem.analysis.accounting import account
 from etmem.analysis.context import Context
+from etmem.analysis.findings import findings
 from etmem.analysis.options import SummaryOptions
-from etmem.analysis.summarize import account, context
+from etmem.analysis.summarize import context
 from etmem.analysis.symbols import Symbolizer
 from etmem.delegates import descriptions
 from etmem.program import Program
@@ -25,6 +28,9 @@ def told(monkeypatch: pytest.MonkeyPatch):
 
         monkeypatch.setattr(Symbolizer, "stack", stack)
         programs = {} if program is None else {str(program.path): program}
-        return context(account(world.trace(), options, descriptions(), programs))
+        found = context(account(world.trace(), options, descriptions(), programs))
+        folded = context(account(world.trace(), replace(options, fold_from=0), descriptions(), programs))
+        assert findings(folded) == findings(found)
+        return found
 
     return tell

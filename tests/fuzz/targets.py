@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
+from etmem.analysis.accounting import account
+from etmem.analysis.findings import findings
+from etmem.analysis.summarize import context, summary
 from etmem.api import load
 from etmem.model.errors import EtmemError
+from etmem.model.summary import Summary
+from etmem.report.view import View
 from etmem.trace.mappings import IntervalMap, Piece
 from etmem.trace.tables import BlockKind
 from tests.fuzz.programs import PROGRAM_TARGETS
@@ -22,8 +28,10 @@ def report(data: bytes) -> None:
         file.flush()
         refused = None
         try:
-            profile = load(file.name)
+            profile = load(file.name, keep=True)
             texts = (profile.text(), profile.text(full=True), profile.to_json())
+            assert profile.opened is not None
+            assert folded(profile.opened) == profile.opened.summary
         except EtmemError as error:
             refused = error
     if refused is not None:
@@ -35,6 +43,13 @@ def report(data: bytes) -> None:
     for phase in profile.summary.phases:
         assert phase.peak.private_bytes >= 0
         assert phase.peak.private_bytes + phase.peak.file_bytes >= phase.live_end.private_bytes
+
+
+def folded(opened: View) -> Summary:
+    """The summary as it would be of a trace that is long."""
+    known = opened.context
+    options = replace(known.options, fold_from=0)
+    return summary(context(account(known.trace, options, known.descriptions, known.programs)), findings)
 
 
 def intervals(data: bytes) -> None:

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from etmem.analysis.accounting import account
 from etmem.analysis.findings import findings
 from etmem.analysis.options import SummaryOptions
-from etmem.analysis.summarize import account, context, summary
+from etmem.analysis.summarize import context, summary
 from etmem.delegates import descriptions
 from etmem.report.view import View
 from etmem.trace.tables import CounterUnit, MapFlag, MemoryKind, RssLabel, ScopeKind
@@ -26,7 +27,14 @@ HOSTILE = "<img src=x onerror=\"document.title='taken'\"></script><script>docume
 def view_of(
     world: TraceBuilder, options: SummaryOptions = OPTIONS, programs: Mapping[str, object] | None = None
 ) -> View:
-    found = context(account(world.trace(), options, descriptions(), programs or {}))  # type: ignore[arg-type]
+    """What is shown is the same whether short-lived blocks are folded or not."""
+    whole, folded = (_view(world, replace(options, fold_from=least), programs or {}) for least in (None, 0))
+    assert folded.summary == whole.summary
+    return whole if options.fold_from else folded
+
+
+def _view(world: TraceBuilder, options: SummaryOptions, programs: Mapping[str, object]) -> View:
+    found = context(account(world.trace(), options, descriptions(), programs))  # type: ignore[arg-type]
     return View(summary(found, findings), found, Path("small.etmem"))
 
 

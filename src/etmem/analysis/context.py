@@ -16,7 +16,7 @@ from etmem.analysis.keys import Key
 from etmem.analysis.ledger import Ledger
 from etmem.analysis.lookup import I64
 from etmem.analysis.options import SummaryOptions
-from etmem.analysis.owners import Ownership
+from etmem.analysis.owners import Ownership, function_name
 from etmem.analysis.scopes import Instance, ScopeTable
 from etmem.analysis.segments import Segments
 from etmem.analysis.sharing import Sharing
@@ -42,7 +42,11 @@ class Span:
 
 @dataclass(frozen=True)
 class Account:
-    """The blocks of a trace, each filed under its owner. All block columns have one row per block."""
+    """The blocks of a trace, each filed under its owner.
+
+    All columns of blocks have one row per block; of a long trace one row may stand for many that were gone before
+    anybody looked (``Blocks.folded``).
+    """
 
     trace: Trace
     options: SummaryOptions
@@ -51,7 +55,7 @@ class Account:
     table: ScopeTable
     threads: Threads
     events: Events
-    """Of all events, those that made a mapping, that allocated or freed a delegate's block, and all of heaps."""
+    """Of all events, those of mappings and of registered heaps."""
     who: Attributed
     """Whose work each block's allocation was, and in which phase."""
     extents: Extents
@@ -124,6 +128,10 @@ class Account:
     def call_stack(self, row: int) -> Sequence[str]:
         """Names of the functions that a block was allocated in, innermost first; empty where none were recorded."""
         return self.symbolizer.stack(self.trace.stacks.get(int(self.blocks.stack[row]), ()))
+
+    def function(self, row: int) -> str:
+        """The function that allocated a block."""
+        return function_name(int(self.blocks.function[row]))
 
     def phase_of(self, row: int) -> PhaseKind | None:
         """The kind of the phase that a block was allocated in."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from etmem.analysis.context import Account
 from etmem.analysis.lookup import I64
 from etmem.analysis.scopes import Instance, end_of
-from etmem.analysis.timeline import Timeline, timeline
 from etmem.model.summary import DelegateInfo
 from etmem.model.words import PhaseKind
 from etmem.trace.tables import NEVER, DelegateStage, Scope, SegmentType
@@ -29,7 +29,7 @@ def _delegate(account: Account, index: int, instance: Instance, inits: Sequence[
     """``inits``: where it was asked whether it is available, then its init."""
     init = inits[-1]
     own_rows = account.rows(instance=instance)
-    own = _line(account, own_rows)
+    own = account.ledger.timeline(_mask(account, own_rows))
     begin, end = inits[0].begin_stamp, min(end_of(init), account.last_stamp)
     executes = account.scopes_of(instance, DelegateStage.EXECUTE)
     blobs = account.segments.of(instance, SegmentType.BACKEND)
@@ -53,18 +53,18 @@ def _delegate(account: Account, index: int, instance: Instance, inits: Sequence[
     )
 
 
-def _line(account: Account, rows: I64) -> Timeline:
-    """The private and file bytes of some blocks over time."""
-    ledger = account.ledger
-    sizes = ledger.both[rows]
-    return timeline(ledger.blocks.begin[rows], ledger.blocks.end[rows], sizes, ledger.window)
+def _mask(account: Account, rows: I64) -> npt.NDArray[np.bool_]:
+    mask = np.zeros(len(account.blocks), np.bool_)
+    mask[rows] = True
+    return mask
 
 
 def _growth(account: Account, own_rows: I64, sharers: frozenset[int], execute: Scope) -> int:
     """Of its own blocks, and of those that it shares with others: it may be the one that makes those larger."""
     shared = account.sharing.rows
     by = account.table.instance[account.who.scope[shared]]
-    line = _line(account, np.concatenate([own_rows, shared[np.isin(by, sorted(sharers))]]))
+    mine = np.concatenate([own_rows, shared[np.isin(by, sorted(sharers))]])
+    line = account.ledger.timeline(_mask(account, mine))
     return line.at(min(end_of(execute), account.last_stamp)) - line.at(execute.begin_stamp)
 
 
@@ -98,4 +98,4 @@ def _execute_allocations(account: Account, instance: Instance, executes: tuple[S
     later[[scope.id for scope in executes[1:]]] = True
     holder = account.table.delegate[account.who.scope]
     mine = account.table.instance[account.who.scope] == index
-    return int(np.count_nonzero(mine & later[holder] & account.fresh))
+    return int(account.blocks.count[mine & later[holder] & account.fresh].sum())

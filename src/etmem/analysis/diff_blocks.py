@@ -140,9 +140,6 @@ def _floor(groups: Sequence[BlockGroup], at: str) -> int:
 
 def _operators(context: Context, rows: I64) -> dict[int, str]:
     """The operators of the delegates' blocks, where a description tells them by the call stack."""
-    import numpy as np
-
-    from etmem.analysis.owners import allocation_functions, function_name
     from etmem.delegates import Description
 
     by_backend: dict[str, list[int]] = defaultdict(list)
@@ -155,9 +152,8 @@ def _operators(context: Context, rows: I64) -> dict[int, str]:
         description = context.descriptions.get(backend)
         if not isinstance(description, Description):
             continue
-        numbers = allocation_functions(context.events, context.blocks, np.array(mine, np.int64))
-        for row, number in zip(mine, numbers.tolist(), strict=True):
-            operator = description.operator(context.call_stack(row), function_name(number))
+        for row in mine:
+            operator = description.operator(context.call_stack(row), context.function(row))
             if operator:
                 found[row] = operator
     return found

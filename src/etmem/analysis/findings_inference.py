@@ -16,7 +16,6 @@ from etmem.analysis.findings_common import (
     total_bytes,
     worth_a_remark,
 )
-from etmem.analysis.owners import allocation_functions, function_name
 from etmem.delegates import Description
 from etmem.delegates.indirection import indirection
 from etmem.model.summary import Finding
@@ -98,9 +97,8 @@ def indirection_buffers(context: Context) -> tuple[Finding, ...]:
         rows = context.rows(owner=delegate(backend), category=Category.OPERATOR_BUFFERS)
         rows = rows[live[rows]]
         tables: dict[str, list[int]] = defaultdict(list)
-        functions = allocation_functions(context.events, context.blocks, rows)
-        for row, number in zip(rows.tolist(), functions.tolist(), strict=True):
-            operator = description.operator(context.call_stack(row), function_name(number)) or ""
+        for row in rows.tolist():
+            operator = description.operator(context.call_stack(row), context.function(row)) or ""
             kind = next((kind for kind in _POINTER_TABLES if operator.startswith(kind)), None)
             if kind is not None:
                 tables[kind].append(int(context.blocks.bytes[row]))

@@ -94,7 +94,10 @@ def packed_twice(context: Context) -> tuple[Finding, ...]:
         sources[instance] = frozenset(segment.name if segment.type is SegmentType.NAMED else segment.offset
                                       for segment, _ in loaded)  # fmt: skip
         rows = context.rows(category=Category.PACKED_WEIGHTS, instance=instance)
-        packed[instance] = Counter(int(size) for size in context.blocks.bytes[rows] if size >= _LEAST_PACKED)
+        pairs = zip(context.blocks.bytes[rows].tolist(), context.blocks.count[rows].tolist(), strict=True)
+        packed[instance] = Counter()
+        for size, count in pairs:
+            packed[instance][size] += count if size >= _LEAST_PACKED else 0
     again: dict[str, Counter[int]] = defaultdict(Counter)
     holders: dict[str, list[Instance]] = defaultdict(list)
     for index, instance in enumerate(context.instances):

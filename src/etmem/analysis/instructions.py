@@ -256,7 +256,7 @@ def _allocated(ran: Calls, chosen: npt.NDArray[np.bool_], weights: I64) -> tuple
         inside = call >= 0
         names, reason = reasons(ran, rows)
         places, place = alike(ran.account.who.phase[rows], reason)
-        for found, column in ((bytes_, weights[rows]), (count, np.ones(len(rows), np.int64))):
+        for found, column in ((bytes_, weights[rows]), (count, ran.account.blocks.count[rows])):
             found.by_call += _sums(call[inside], column[inside], len(ran.scopes))
             sums = _sums(place, column, places.shape[1]).tolist()
             for (owner, number), size in zip(places.T.tolist(), sums, strict=True):

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from etmem.analysis.clock import Clock
+from etmem.analysis.edges import bins
 from etmem.analysis.keys import Key
 from etmem.analysis.lookup import I64
 from etmem.analysis.owners import I32
-from etmem.analysis.timeline import Timeline, Window, sums_at, timeline
+from etmem.analysis.timeline import Timeline, Window, sums_at, timeline_of
 from etmem.model.summary import CategoryBytes, Moment, OwnerBytes
 from etmem.model.words import EXECUTORCH, HOST, PROFILER
-from etmem.trace.tables import BlockKind, Blocks
+from etmem.trace.folding import part_of, pieces
+from etmem.trace.passes import LiveRows
+from etmem.trace.tables import U64, BlockKind, Blocks, Folded
 
 _ORDER = {EXECUTORCH: 0, HOST: 2, PROFILER: 3}
 """Delegates stand between."""
@@ -25,15 +28,21 @@ _ORDER = {EXECUTORCH: 0, HOST: 2, PROFILER: 3}
 @dataclass(frozen=True)
 class Ledger:
     """``private`` holds requested bytes of heap blocks and private anonymous mappings, ``file`` those of file
-    mappings. Shared anonymous memory is neither, and reserved address space is nothing."""
+    mappings, in both those of all blocks that a row stands for. Shared anonymous memory is neither, and reserved
+    address space is nothing."""
 
     blocks: Blocks
+    brief: Folded
     keys: tuple[Key, ...]
     code: I32
     private: I64
     file: I64
     window: Window
     clock: Clock
+    edges: U64
+    """Sorted stamps at which every live block has a row of its own; where none is folded, all stamps have that."""
+    lines: dict[tuple[bytes, bool], Timeline] = field(default_factory=dict, compare=False)
+    """Timelines that were asked for."""
 
     @cached_property
     def counted(self) -> npt.NDArray[np.bool_]:
@@ -70,15 +79,37 @@ class Ledger:
         chosen = np.array(of_key, np.bool_) & there
         with_files &= bool((chosen & files).any())
         asked = (chosen.tobytes(), with_files)
-        if asked not in self._lines:
+        if asked not in self.lines:
             weights = self.both if with_files else self.private
-            wanted = chosen[self.code]
-            self._lines[asked] = timeline(self.blocks.begin, self.blocks.end, weights, self.window, wanted)
-        return self._lines[asked]
+            self.lines[asked] = self._timeline(weights, chosen[self.code], self.window)
+        return self.lines[asked]
 
-    @cached_property
-    def _lines(self) -> dict[tuple[bytes, bool], Timeline]:
-        return {}
+    def timeline(self, wanted: npt.NDArray[np.bool_], window: Window | None = None) -> Timeline:
+        """Private and file bytes of some rows over time."""
+        return self._timeline(self.both, wanted, window or self.window)
+
+    def _timeline(self, weights: I64, wanted: npt.NDArray[np.bool_], window: Window) -> Timeline:
+        blocks, folded = self.blocks, len(self.brief) > 0
+        each = weights // blocks.count if folded else weights
+        rows = LiveRows(blocks.begin, blocks.end, each, wanted, blocks.folded, self.brief)
+        return timeline_of(rows, window, bins(self.edges, window.since, window.until) if folded else None)
+
+    def sums_at(self, stamps: U64, group: I32, groups: int) -> I64:
+        """Private and file bytes per group of rows at any stamps, which are sorted; shape (groups, len(stamps)).
+
+        ``group`` is by row, -1 for rows of none.
+        """
+        blocks = self.blocks
+        own = np.flatnonzero((group >= 0) & (blocks.folded == 0))
+        found = sums_at(stamps, blocks.begin[own], blocks.end[own], group[own], groups, self.both[own])
+        if len(self.brief):
+            each = self.both // blocks.count
+            for at in pieces(self.brief):
+                part = part_of(self.brief, at)
+                chosen = np.flatnonzero(group[part.row] >= 0)
+                begin, row = part.begin[chosen], part.row[chosen]
+                found += sums_at(stamps, begin, begin + part.life[chosen], group[row], groups, each[row])
+        return found
 
     @cached_property
     def _there(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
@@ -93,8 +124,17 @@ class Ledger:
 
     def live(self, stamp: int) -> npt.NDArray[np.bool_]:
         """The blocks that are live after all that happened at a stamp."""
+        self._check(np.array([stamp], np.uint64))
         at = np.uint64(stamp)
-        return (self.blocks.begin <= at) & (self.blocks.end > at)
+        live: npt.NDArray[np.bool_] = (self.blocks.begin <= at) & (self.blocks.end > at) & (self.blocks.folded == 0)
+        return live
+
+    def _check(self, stamps: U64) -> None:
+        """What has no row is live at other stamps only: a figure without it would be wrong, and nobody would see it."""
+        if len(self.brief):
+            place = np.searchsorted(self.edges, stamps).clip(max=len(self.edges) - 1)
+            if (self.edges[place] != stamps).any():
+                raise ValueError("a long trace was not made ready to be looked at there")
 
     def moment(self, stamp: int) -> Moment:
         return self.moments([stamp])[stamp]
@@ -105,9 +145,10 @@ class Ledger:
         at = np.array(wanted, np.uint64)
         if not wanted:
             return {}
+        self._check(at)
         # Most blocks are gone again before the next of the stamps.
         seen_at_one = np.searchsorted(at, self.blocks.begin) != np.searchsorted(at, self.blocks.end)
-        near = np.flatnonzero(seen_at_one & ((self.private > 0) | (self.file > 0)))
+        near = np.flatnonzero(seen_at_one & ((self.private > 0) | (self.file > 0)) & (self.blocks.folded == 0))
         span = (self.blocks.begin[near], self.blocks.end[near], self.code[near], len(self.keys))
         private = sums_at(at, *span, self.private[near])
         file = sums_at(at, *span, self.file[near])
@@ -144,10 +185,10 @@ class Ledger:
 
 
 def byte_columns(blocks: Blocks) -> tuple[I64, I64]:
-    """Private and file bytes of each block."""
+    """Private and file bytes of each row."""
     is_private = (blocks.kind == BlockKind.HEAP) | (blocks.kind == BlockKind.ANONYMOUS)
     is_file = blocks.kind == BlockKind.FILE
-    sizes = blocks.bytes.astype(np.int64)
+    sizes = blocks.bytes.astype(np.int64) * blocks.count
     # Pages of zeros that nobody writes to take no memory.
     files = np.where(is_file, sizes, 0) if is_file.any() else np.zeros(len(sizes), np.int64)
     return sizes if is_private.all() else np.where(is_private, sizes, 0), files

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 import numpy as np
 
 from etmem.analysis.context import Account
-from etmem.analysis.timeline import Window, timeline
+from etmem.analysis.timeline import Window
 from etmem.model.summary import NamedScope
 from etmem.trace.tables import Scope, ScopeKind
 
@@ -51,15 +51,13 @@ def _paths(account: Account) -> dict[int, tuple[str, ...]]:
 
 def _row(account: Account, path: tuple[str, ...], scopes: list[int], entered: int) -> NamedScope:
     rows = np.isin(account.who.scope, scopes) & account.fresh
-    sizes = account.ledger.both
-    begin, end = account.blocks.begin[rows], account.blocks.end[rows]
-    last = account.last_stamp
-    line = timeline(begin, end, sizes[rows], Window(0, last))
+    ledger, last = account.ledger, account.last_stamp
+    sizes = ledger.both
     return NamedScope(
         name="/".join(path),
         entered=entered,
         allocated_bytes=int(sizes[rows].sum()),
-        allocations=int((sizes[rows] > 0).sum()),
-        peak_bytes=line.peak(0, last)[1],
-        live_end_bytes=int(sizes[rows][(begin <= last) & (end > last)].sum()),
+        allocations=int(account.blocks.count[rows & (sizes > 0)].sum()),
+        peak_bytes=ledger.timeline(rows, Window(0, last)).peak(0, last)[1],
+        live_end_bytes=int(sizes[rows & ledger.live(last)].sum()),
     )

@@ -22,7 +22,6 @@ import numpy.typing as npt
 
 from etmem.analysis import by_stack
 from etmem.analysis.descriptions import ALLOCATION_FUNCTIONS, Descriptions
-from etmem.analysis.events import events_at
 from etmem.analysis.heaps import Extents, blocks_of
 from etmem.analysis.keys import INPUTS_OUTPUTS, OTHER, OWN, Key, KeyBook, as_category
 from etmem.analysis.lookup import I64, containing
@@ -31,7 +30,7 @@ from etmem.analysis.segments import Segments
 from etmem.analysis.symbols import Symbolizer
 from etmem.analysis.threads import Attributed
 from etmem.model.words import EXECUTORCH, HOST, Category, delegate, is_counted
-from etmem.trace.tables import Blocks, EventKind, Events, Heap, Scope, ScopeKind, Trace
+from etmem.trace.tables import U8, U32, Blocks, Heap, Scope, ScopeKind, Trace
 
 I32 = npt.NDArray[np.int32]
 
@@ -59,7 +58,6 @@ class Ownership:
 
 def assign(
     trace: Trace,
-    events: Events,
     blocks: Blocks,
     who: Attributed,
     table: ScopeTable,
@@ -69,10 +67,10 @@ def assign(
     descriptions: Descriptions,
     symbolizer: Symbolizer,
 ) -> Ownership:
-    """Files every block under a key. ``who`` has one row per block; ``events`` are the picked ones."""
+    """Files every block under a key. ``who`` has one row per block."""
     book = KeyBook()
     code = _by_scope(table, book)[who.scope]
-    shared = _by_stack(trace, events, blocks, who, table, descriptions, symbolizer, book, code)
+    shared = _by_stack(trace, blocks, who, table, descriptions, symbolizer, book, code)
     for row, key in segments.block_keys().items():
         code[row] = book.code(key)
     _by_heap(trace, blocks, extents, table, book, code)
@@ -118,7 +116,6 @@ def _in_instruction(scope: Scope | None, table: ScopeTable) -> bool:
 
 def _by_stack(
     trace: Trace,
-    events: Events,
     blocks: Blocks,
     who: Attributed,
     table: ScopeTable,
@@ -139,8 +136,7 @@ def _by_stack(
         description = descriptions.get(backend)
         if description is None:
             continue
-        functions = allocation_functions(events, blocks, rows)
-        for group, (stack, function) in _distinct(rows, blocks.stack[rows], functions):
+        for group, (stack, function) in _distinct(rows, blocks.stack[rows], blocks.function[rows]):
             symbols = symbolizer.stack(trace.stacks.get(stack, ()))
             category = description.category(symbols, function)
             recoded = {
@@ -169,7 +165,7 @@ def _delegate_rows(who: Attributed, table: ScopeTable) -> Mapping[str, I64]:
     return {backend: np.flatnonzero(of_block == index) for index, backend in enumerate(backend_of, start=1)}
 
 
-def _distinct(rows: I64, stacks: npt.NDArray[np.uint32], functions: I64) -> list[tuple[I64, tuple[int, str]]]:
+def _distinct(rows: I64, stacks: U32, functions: U8) -> list[tuple[I64, tuple[int, str]]]:
     """The rows in groups of one stack and one allocating function each."""
     pairs = stacks.astype(np.int64) << 8 | functions
     values, inverse = np.unique(pairs, return_inverse=True)
@@ -180,16 +176,8 @@ def _distinct(rows: I64, stacks: npt.NDArray[np.uint32], functions: I64) -> list
     ]
 
 
-_MMAP = 255
-
-
-def allocation_functions(events: Events, blocks: Blocks, rows: I64) -> I64:
-    """The number of the function that allocated each block."""
-    made_by = events_at(events, blocks.begin[rows])
-    return np.where(made_by.kind == EventKind.ALLOC, made_by.flags, _MMAP).astype(np.int64)
-
-
 def function_name(number: int) -> str:
+    """Of ``Blocks.function``."""
     return ALLOCATION_FUNCTIONS[number] if number < len(ALLOCATION_FUNCTIONS) else "mmap"
 
 

@@ -12,7 +12,6 @@ from etmem.analysis.context import Account, Context
 from etmem.analysis.instruction_names import InstructionNames
 from etmem.analysis.instructions import Calls, calls
 from etmem.analysis.lookup import I64, alike
-from etmem.analysis.owners import allocation_functions, function_name
 from etmem.analysis.scopes import Instance
 from etmem.model.summary import DelegateOperator, PeakPart
 from etmem.model.words import Category
@@ -115,15 +114,14 @@ def delegate_operators(context: Context) -> tuple[DelegateOperator, ...]:
         return ()
     live = context.ledger.live(context.peak_stamps["inference"]) & context.ledger.counted
     rows = np.flatnonzero(live & (context.blocks.stack > 0) & (context.table.delegate[context.who.scope] > 0))
-    functions = allocation_functions(context.events, context.blocks, rows)
     sums: dict[tuple[str, str | None, str, Category], list[int]] = defaultdict(lambda: [0, 0])
-    known: dict[tuple[str, int, int], str | None] = {}
+    known: dict[tuple[str, int, str], str | None] = {}
     sizes = (context.private_bytes + context.file_bytes)[rows].tolist()
-    for row, function, size in zip(rows.tolist(), functions.tolist(), sizes, strict=True):
+    for row, size in zip(rows.tolist(), sizes, strict=True):
         backend = context.table.scopes[int(context.table.delegate[context.who.scope[row]])].name
-        stack = (backend, int(context.blocks.stack[row]), function)
+        stack = (backend, int(context.blocks.stack[row]), context.function(row))
         if stack not in known:
-            known[stack] = _operator(context, backend, row, function)
+            known[stack] = _operator(context, backend, row)
         operator, key = known[stack], context.keys[context.ledger.code[row]]
         if operator is not None:
             place = (key.owner, key.instance.label if key.instance else None, operator, key.category)
@@ -133,7 +131,7 @@ def delegate_operators(context: Context) -> tuple[DelegateOperator, ...]:
     return tuple(sorted(found, key=lambda one: (-one.bytes, one.owner, one.instance or "", one.operator)))
 
 
-def _operator(context: Context, backend: str, row: int, function: int) -> str | None:
+def _operator(context: Context, backend: str, row: int) -> str | None:
     description = context.descriptions.get(backend)
     operator = getattr(description, "operator", None)
-    return operator(context.call_stack(row), function_name(function)) if operator is not None else None
+    return operator(context.call_stack(row), context.function(row)) if operator is not None else None

@@ -11,7 +11,6 @@ from etmem.analysis.context import Account, Span
 from etmem.analysis.labels import block_labels
 from etmem.analysis.ledger import merge
 from etmem.analysis.lookup import I64
-from etmem.analysis.timeline import Timeline
 from etmem.model.summary import HighWater, LargestBlock, OwnerBytes, Peak, Peaks, Phase
 from etmem.model.words import PhaseKind
 
@@ -26,13 +25,12 @@ _GROUPS = {
 
 def peaks(account: Account) -> tuple[Peaks, Mapping[str, int]]:
     """The peaks, and the stamps of their moments."""
-    owners = {owner: account.ledger.owner_timeline(owner) for owner in sorted({key.owner for key in account.keys})}
     found: dict[str, Peak] = {}
     stamps: dict[str, int] = {}
     for name, kinds in _GROUPS.items():
         group = _group(account, kinds)
         if group:
-            found[name], stamps[name] = _peak(account, group, owners)
+            found[name], stamps[name] = _peak(account, group)
     inferences = _group(account, _GROUPS["inference"])
     if inferences:
         last = max(inferences, key=lambda index: account.spans[index].end)
@@ -42,24 +40,37 @@ def peaks(account: Account) -> tuple[Peaks, Mapping[str, int]]:
     return Peaks(found.get("load"), found.get("inference"), found.get("steady")), stamps
 
 
+def stamps_of_owners(account: Account) -> set[int]:
+    """Those of the moments that an owner's own peak shows."""
+    groups = [[account.spans[index] for index in _group(account, kinds)] for kinds in _GROUPS.values()]
+    return {stamp for spans in groups if spans for stamp in _owner_stamps(account, spans).values()}
+
+
 def _group(account: Account, kinds: Sequence[PhaseKind]) -> list[int]:
     return [index for index, span in enumerate(account.spans) if span.kind in kinds]
 
 
-def _peak(account: Account, group: list[int], owners: Mapping[str, Timeline]) -> tuple[Peak, int]:
+def _peak(account: Account, group: list[int]) -> tuple[Peak, int]:
     spans = [account.spans[index] for index in group]
     tops = [account.ledger.total.peak(span.begin, span.end) for span in spans]
     # max keeps the first of equals: the earliest moment of the maximum.
     best = max(range(len(group)), key=lambda place: tops[place][1])
     stamp = tops[best][0]
-    return Peak(group[best], account.moment(stamp), _owner_peaks(account, spans, owners)), stamp
+    return Peak(group[best], account.moment(stamp), _owner_peaks(account, spans)), stamp
 
 
-def _owner_peaks(account: Account, spans: list[Span], lines: Mapping[str, Timeline]) -> tuple[OwnerBytes, ...]:
-    """Every owner, all its instances together, at its own largest private + file bytes."""
+def _owner_stamps(account: Account, spans: list[Span]) -> dict[str, int]:
+    """When each owner, all its instances together, is largest in any of the phases."""
     tops: dict[str, int] = {}
-    for owner, line in lines.items():
+    for owner in sorted({key.owner for key in account.keys}):
+        line = account.ledger.owner_timeline(owner)
         tops[owner] = max((line.peak(span.begin, span.end) for span in spans), key=lambda top: top[1])[0]
+    return tops
+
+
+def _owner_peaks(account: Account, spans: list[Span]) -> tuple[OwnerBytes, ...]:
+    """Every owner at its own largest private + file bytes."""
+    tops = _owner_stamps(account, spans)
     moments = account.ledger.moments(tops.values())
     owners = [_merged(moments[stamp].owners, owner) for owner, stamp in tops.items()]
     found = [one for rows in owners for one in rows]

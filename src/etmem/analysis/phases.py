@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -21,8 +23,7 @@ def spans(phases: tuple[Scope, ...], last_stamp: int) -> tuple[Span, ...]:
 
 def phases(account: Account) -> tuple[Phase, ...]:
     ledger = account.ledger
-    peaks = [ledger.total.peak(span.begin, span.end)[0] for span in account.spans]
-    private_peaks = [ledger.total_private.peak(span.begin, span.end)[0] for span in account.spans]
+    peaks, private_peaks = peak_stamps(account)
     edges = [stamp for span in account.spans for stamp in (span.begin, span.end)]
     moments = ledger.moments([*peaks, *private_peaks, *edges])
     allocated, allocations = _allocated(account)
@@ -50,6 +51,13 @@ def phases(account: Account) -> tuple[Phase, ...]:
     )
 
 
+def peak_stamps(account: Account) -> tuple[list[int], list[int]]:
+    """Of each phase, the stamps of its two peaks."""
+    lines = (account.ledger.total, account.ledger.total_private)
+    both = [[line.peak(span.begin, span.end)[0] for span in account.spans] for line in lines]
+    return both[0], both[1]
+
+
 def _time(account: Account, time_ns: int | None, stamp: int) -> int:
     if time_ns is None:
         return account.ledger.clock.ns(stamp)
@@ -59,17 +67,17 @@ def _time(account: Account, time_ns: int | None, stamp: int) -> int:
 def _allocated(account: Account) -> tuple[I64, I64]:
     """By phase id, bytes and number of the counted blocks allocated in it, by its own threads and its helpers."""
     rows = account.ledger.counted & account.fresh
-    return _per_phase(account, rows), np.bincount(account.who.phase[rows], minlength=len(account.table.phase))
+    return _per_phase(account, rows, account.ledger.both), _per_phase(account, rows, account.blocks.count)
 
 
 def _unowned(account: Account) -> I64:
     host = np.array([key.owner == HOST for key in account.keys], np.bool_)
-    return _per_phase(account, host[account.ledger.code] & account.fresh & ~account.ownership.claimed)
+    rows = host[account.ledger.code] & account.fresh & ~account.ownership.claimed
+    return _per_phase(account, rows, account.ledger.both)
 
 
-def _per_phase(account: Account, rows: npt.NDArray[np.bool_]) -> I64:
-    sizes = account.ledger.both[rows]
-    sums = np.bincount(account.who.phase[rows], sizes, len(account.table.phase))
+def _per_phase(account: Account, rows: npt.NDArray[np.bool_], column: npt.NDArray[Any]) -> I64:
+    sums = np.bincount(account.who.phase[rows], column[rows], len(account.table.phase))
     return np.rint(sums).astype(np.int64)
 
 

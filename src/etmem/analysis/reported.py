@@ -15,7 +15,8 @@ import numpy.typing as npt
 from etmem.analysis.heaps import Extents
 from etmem.analysis.lookup import containing
 from etmem.model.words import EXECUTORCH, Category
-from etmem.trace.tables import NEVER, BlockKind, Blocks, Claim, ScopeKind, Trace
+from etmem.trace.folding import select
+from etmem.trace.tables import MAPPED, NEVER, BlockKind, Blocks, Claim, Folded, ScopeKind, Trace
 
 
 @dataclass
@@ -28,19 +29,21 @@ class _Row:
     thread: int
 
 
-def with_reported(trace: Trace, blocks: Blocks, extents: Extents) -> Blocks:
+def with_reported(trace: Trace, blocks: Blocks, brief: Folded, extents: Extents) -> tuple[Blocks, Folded]:
     """The blocks and, as blocks of their own, what was reported and lies in none."""
     lost = np.flatnonzero((containing(blocks, extents.address, extents.begin) < 0) & (extents.bytes > 0))
     planned = _planned(trace, blocks)
     if not len(lost) and not planned:
-        return blocks
+        return blocks, brief
 
     def column(name: str, kind: npt.DTypeLike) -> npt.NDArray[Any]:
         return np.concatenate([getattr(extents, name)[lost], np.array([getattr(row, name) for row in planned], kind)])
 
     wide = {name: column(name, np.uint64) for name in ("begin", "end", "address", "bytes")}
     narrow = {name: column(name, np.uint32) for name in ("scope", "thread")}
-    return _with(blocks, {**wide, **narrow, "kind": BlockKind.HEAP, "stack": 0, "file": -1}, len(lost) + len(planned))
+    same = {"kind": BlockKind.HEAP, "stack": 0, "file": -1, "function": MAPPED}
+    none = dict.fromkeys(("freed_scope", "freed_thread", "folded"), 0)
+    return _with(blocks, brief, {**wide, **narrow, **same, **none}, len(lost) + len(planned))
 
 
 def _planned(trace: Trace, blocks: Blocks) -> list[_Row]:
@@ -79,11 +82,13 @@ def _unloaded(trace: Trace, claim: Claim) -> int:
     return min(ends, default=int(NEVER))
 
 
-def _with(blocks: Blocks, more: Mapping[str, npt.NDArray[Any] | int], count: int) -> Blocks:
-    order = np.argsort(np.concatenate([blocks.begin, more["begin"]]), kind="stable")
+def _with(
+    blocks: Blocks, brief: Folded, more: Mapping[str, npt.NDArray[Any] | int], count: int
+) -> tuple[Blocks, Folded]:
     columns = {}
     for field in fields(Blocks):
         old = getattr(blocks, field.name)
         added = np.broadcast_to(np.asarray(more[field.name], old.dtype), count)
-        columns[field.name] = np.concatenate([old, added])[order]
-    return Blocks(**columns)
+        columns[field.name] = np.concatenate([old, added])
+    together = Blocks(**columns)
+    return select(together, brief, np.argsort(together.begin, kind="stable"))

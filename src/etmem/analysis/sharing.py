@@ -21,14 +21,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from etmem.analysis.events import events_at
 from etmem.analysis.lookup import I64
 from etmem.analysis.owners import I32, Ownership, SharedObject
 from etmem.analysis.scopes import Instance, ScopeTable, end_of
 from etmem.analysis.segments import Segments
 from etmem.analysis.threads import Attributed, Threads
 from etmem.model.words import Category
-from etmem.trace.tables import NEVER, Blocks, DelegateStage, EventKind, Events, SegmentType
+from etmem.trace.tables import Blocks, DelegateStage, SegmentType
 
 WEIGHT_CACHE = "weight_cache"
 
@@ -59,7 +58,6 @@ class Sharing:
 
 
 def resolve(
-    events: Events,
     blocks: Blocks,
     who: Attributed,
     threads: Threads,
@@ -75,7 +73,7 @@ def resolve(
         if one.name == WEIGHT_CACHE:
             groups = _cache_groups(one, table, owner, blocks, ownership, segments)
         else:
-            groups = _Evidence(events, blocks, threads, rows, owner).groups(_of_backend(table, one.backend))
+            groups = _Evidence(blocks, threads, rows, owner).groups(_of_backend(table, one.backend))
         for index in list(groups.parent):
             partners[index] |= groups.members(index) - {index}
         several = np.array([len(groups.members(index)) > 1 for index in owner.tolist()], np.bool_)
@@ -110,12 +108,11 @@ def _packed_outside(one: SharedObject, instance: Instance, blocks: Blocks, held:
         if key.instance == instance and key.category is Category.PACKED_WEIGHTS
     ]
     rows = np.setdiff1d(np.flatnonzero(np.isin(held.code, mine)), one.rows)
-    return int(blocks.bytes[rows].sum())
+    return int((blocks.bytes[rows] * blocks.count[rows]).sum())
 
 
 @dataclass(frozen=True)
 class _Evidence:
-    events: Events
     blocks: Blocks
     threads: Threads
     rows: I64
@@ -135,15 +132,12 @@ class _Evidence:
 
     def _freed_by(self) -> list[int]:
         """For each block, the instance at whose work it was freed, or -1."""
-        freers = np.full(len(self.rows), -1, np.int64)
-        ends = self.blocks.end[self.rows]
-        freed = ends != NEVER
-        events = events_at(self.events, ends[freed])
-        scopes = self.threads.attribute(events.scope, events.thread, events.stamp).scope
+        blocks, rows = self.blocks, self.rows
+        thread = blocks.freed_thread[rows]
+        scope = self.threads.attribute(blocks.freed_scope[rows], thread, blocks.end[rows]).scope
         # A block that merely vanished ends where another takes its address: that says nothing.
-        told = (events.kind == EventKind.FREE) | (events.kind == EventKind.UNMAP)
-        freers[freed] = np.where(told, self.threads.table.instance[scopes], -1)
-        return [int(freer) for freer in freers]
+        freers: list[int] = np.where(thread != 0, self.threads.table.instance[scope], -1).tolist()
+        return freers
 
     def _join_user(self, index: int, groups: _Groups) -> None:
         executes = self.threads.table.delegate_scopes(index, DelegateStage.EXECUTE)

@@ -56,12 +56,14 @@ class Timeline:
         return int(np.searchsorted(self.stamps, np.uint64(stamp), "right")) - 1
 
 
-def timeline(
-    begin: U64, end: U64, weights: I64, window: Window, wanted: npt.NDArray[np.bool_] | None = None
-) -> Timeline:
+def timeline(begin: U64, end: U64, weights: I64, window: Window) -> Timeline:
     """Adds ``weights`` at ``begin`` and takes them away at ``end``; right for stamps inside the window."""
-    chosen = np.ones(len(begin), np.bool_) if wanted is None else wanted
-    return Timeline(*passes().timeline(LiveRows(begin, end, weights, chosen), window.since, window.until))
+    return timeline_of(LiveRows(begin, end, weights, np.ones(len(begin), np.bool_)), window)
+
+
+def timeline_of(rows: LiveRows, window: Window, bins: U64 | None = None) -> Timeline:
+    """With ``bins``, right at each of them, and with the extremes between any two; see ``Passes.timeline``."""
+    return Timeline(*passes().timeline(rows, window.since, window.until, bins))
 
 
 def sums_at(stamps: U64, begin: U64, end: U64, group: npt.NDArray[np.int32], groups: int, weights: I64 | None) -> I64:

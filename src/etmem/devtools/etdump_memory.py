@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from etmem.analysis.accounting import every_block
 from etmem.analysis.context import Context
 from etmem.analysis.instructions import calls
 from etmem.devtools.etdump import UNSET, AllocationEvent, Block, ETDump, Event, ProfileEvent
@@ -115,13 +116,13 @@ class _Allocations:
     def of(context: Context) -> _Allocations:
         by_call: dict[tuple[int, int, int], list[tuple[str, int]]] = defaultdict(list)
         by_phase: dict[int, list[tuple[str, int]]] = defaultdict(list)
-        inferences = {span.scope.id for span in context.spans if span.kind is PhaseKind.INFERENCE}
-        ran = calls(context)
-        rows = np.flatnonzero(context.ledger.counted & context.fresh & (context.who.phase > 0))
-        sizes = (context.private_bytes + context.file_bytes)[rows].tolist()
-        columns = (ran.of_rows(rows), context.who.phase[rows], context.ledger.code[rows])
-        for call, phase, code, size in zip(*(column.tolist() for column in columns), sizes, strict=True):
-            key = context.keys[code]
+        account = every_block(context)
+        inferences = {span.scope.id for span in account.spans if span.kind is PhaseKind.INFERENCE}
+        ran = calls(account)
+        rows = np.flatnonzero(account.ledger.counted & account.fresh & (account.who.phase > 0))
+        columns = (ran.of_rows(rows), account.who.phase[rows], account.ledger.code[rows], account.ledger.both[rows])
+        for call, phase, code, size in zip(*(column.tolist() for column in columns), strict=True):
+            key = account.keys[code]
             entry = (f"{key.owner}/{key.category.value}", size)
             if call >= 0 and phase in inferences:
                 scope = ran.scopes[call]

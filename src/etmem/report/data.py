@@ -76,7 +76,7 @@ class ReportData:
 def report_data(view: View) -> ReportData:
     return replace(
         timeline_data(view),
-        blocks=live_blocks(view.context) if not view.withheld else NO_BLOCKS,
+        blocks=live_blocks(view.context, view.samples.stamps) if not view.withheld else NO_BLOCKS,
         stacks=view.stacks,
         plans=view.plans,
         told=told_series(view.context),

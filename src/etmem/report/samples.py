@@ -11,7 +11,7 @@ import numpy as np
 
 from etmem.analysis.context import Account, Context
 from etmem.analysis.lookup import I64
-from etmem.analysis.timeline import Timeline, sums_at
+from etmem.analysis.timeline import Timeline
 from etmem.model.words import PROFILER
 from etmem.report.scope_names import ScopeNames
 from etmem.report.stacks import Group, Groups, delegate_operator
@@ -66,12 +66,10 @@ def samples(context: Context, counted: Groups, most: int = MOST) -> Samples:
     if not context.spans:
         return Samples()
     stamps = moments(context, most)
-    blocks, keys = context.blocks, len(context.keys)
     found = []
     for is_file, sizes in ((False, context.private_bytes), (True, context.file_bytes)):
-        rows = sizes > 0
-        columns = (blocks.begin[rows], blocks.end[rows], context.ledger.code[rows])
-        live = sums_at(stamps, *columns, keys, sizes[rows])
+        group = np.where(sizes > 0, context.ledger.code, np.int32(-1))
+        live = context.ledger.sums_at(stamps, group, len(context.keys))
         shown = [key for key in np.flatnonzero(live.any(axis=1)).tolist() if context.keys[key].owner != PROFILER]
         found += [Series(key, is_file, tuple(live[key].tolist())) for key in shown]
     operators = operator_series(context, counted, stamps)
@@ -85,17 +83,17 @@ def operator_series(
     if not counted.groups:
         return ()
     names = ScopeNames(context)
-    sizes = (context.private_bytes + context.file_bytes)[counted.rows]
-    asked = np.bincount(counted.member, sizes, len(counted.groups))
+    asked = np.bincount(counted.member, context.ledger.both[counted.rows], len(counted.groups))
     lines: dict[_Line, int] = {}
     of_group = np.empty(len(counted.groups), np.int32)
+    of_row = np.full(len(context.blocks), -1, np.int32)
     for index in np.argsort(-asked, kind="stable").tolist():
         line = _line(context, names, counted.groups[index])
         # Each is a row of as many numbers as there are moments: a thousand kernels must not be a thousand rows.
         line = line if line in lines or len(lines) < _LINES else replace(line, operator=SMALLER, category="")
         of_group[index] = lines.setdefault(line, len(lines))
-    begin, end = context.blocks.begin[counted.rows], context.blocks.end[counted.rows]
-    live = sums_at(stamps, begin, end, of_group[counted.member], len(lines), sizes)
+    of_row[counted.rows] = of_group[counted.member]
+    live = context.ledger.sums_at(stamps, of_row, len(lines))
     kept: dict[_Line, I64] = {}
     taken: Counter[str] = Counter()
     for index in np.argsort(-live.max(axis=1), kind="stable").tolist():

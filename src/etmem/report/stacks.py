@@ -13,7 +13,6 @@ import numpy as np
 
 from etmem.analysis.context import Context
 from etmem.analysis.lookup import I64, alike
-from etmem.analysis.owners import allocation_functions, function_name
 from etmem.delegates.description import Description
 from etmem.model.words import Category
 from etmem.report.demangle import demangle
@@ -140,18 +139,17 @@ def delegate_operator(context: Context, group: Group) -> str | None:
     addresses = context.trace.stacks.get(group.stack)
     if not isinstance(description, Description) or not addresses:
         return None
-    function = function_name(int(allocation_functions(context.events, context.blocks, np.array([group.row]))[0]))
-    return description.operator(context.symbolizer.stack(addresses), function)
+    return description.operator(context.symbolizer.stack(addresses), context.function(group.row))
 
 
 def _weights(context: Context, counted: Groups) -> I64:
     """Per group: bytes and number, at each moment of ``AT`` and of all that was allocated; shape (groups, 8)."""
     rows, member, groups = counted.rows, counted.member, len(counted.groups)
-    sizes = (context.private_bytes + context.file_bytes)[rows]
+    sizes, count = context.ledger.both[rows], context.blocks.count[rows]
     columns = []
     for live in (*(_live(context, at, rows) for at in AT), context.fresh[rows]):
         columns.append(np.bincount(member[live], sizes[live], groups))
-        columns.append(np.bincount(member[live], minlength=groups))
+        columns.append(np.bincount(member[live], count[live], groups))
     return np.rint(np.stack(columns, axis=1)).astype(np.int64)
 
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from etmem.analysis.context import Context
+from etmem.analysis.accounting import every_block
+from etmem.analysis.context import Account, Context
 from etmem.model.summary import InstructionBytes, Phase
 from etmem.report.samples import times
 from etmem.report.view import View
@@ -34,28 +35,27 @@ def tables(view: View) -> tuple[Table, ...]:
 
 def blocks(view: View) -> Table:
     """One row per block that was live in or after the first phase, by begin."""
-    context = view.context
+    account = every_block(view.context)
     columns = (
         "begin_ns", "end_ns", "address", "requested_bytes", "kind", "file", "owner", "instance", "category", "phase",
         "thread",
     )  # fmt: skip
-    size = len(context.blocks)
-    return Table("blocks", columns, (_blocks(view, at, at + BATCH) for at in range(0, max(size, 1), BATCH)))
+    starts = range(0, max(len(account.blocks), 1), BATCH)
+    batches = (_blocks(account, slice(at, at + BATCH), withheld=view.withheld) for at in starts)
+    return Table("blocks", columns, batches)
 
 
-def _blocks(view: View, first: int, last: int) -> dict[str, Column]:
-    context = view.context
-    part = slice(first, last)
-    all_blocks, codes = context.blocks, context.ledger.code[part]
-    keys = [(key.owner, key.instance.label if key.instance else None, key.category.value) for key in context.keys]
-    if view.withheld:
+def _blocks(account: Account, part: slice, *, withheld: bool) -> dict[str, Column]:
+    all_blocks, codes = account.blocks, account.ledger.code[part]
+    keys = [(key.owner, key.instance.label if key.instance else None, key.category.value) for key in account.keys]
+    if withheld:
         keys = [(None, None, None)] * len(keys)  # type: ignore[list-item]
     kinds = {kind.value: kind.name.lower() for kind in BlockKind}
-    paths = [file.path for file in context.trace.file_maps]
+    paths = [file.path for file in account.trace.file_maps]
     ended = all_blocks.end[part] != NEVER
-    end_ns = times(context, np.where(ended, all_blocks.end[part], 0).astype(np.uint64))
+    end_ns = times(account, np.where(ended, all_blocks.end[part], 0).astype(np.uint64))
     return {
-        "begin_ns": times(context, all_blocks.begin[part]),
+        "begin_ns": times(account, all_blocks.begin[part]),
         "end_ns": [ns if known else None for ns, known in zip(end_ns, ended.tolist(), strict=True)],
         "address": all_blocks.address[part],
         "requested_bytes": all_blocks.bytes[part],
@@ -64,13 +64,13 @@ def _blocks(view: View, first: int, last: int) -> dict[str, Column]:
         "owner": [keys[code][0] for code in codes.tolist()],
         "instance": [keys[code][1] for code in codes.tolist()],
         "category": [keys[code][2] for code in codes.tolist()],
-        "phase": _phase_names(context, context.who.phase[part]),
+        "phase": _phase_names(account, account.who.phase[part]),
         "thread": all_blocks.thread[part],
     }
 
 
-def _phase_names(context: Context, ids: npt.NDArray[np.uint32]) -> list[str | None]:
-    kinds = {span.scope.id: span.kind.value for span in context.spans}
+def _phase_names(account: Account, ids: npt.NDArray[np.uint32]) -> list[str | None]:
+    kinds = {span.scope.id: span.kind.value for span in account.spans}
     return [kinds.get(scope) for scope in ids.tolist()]
 
 

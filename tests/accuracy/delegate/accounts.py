@@ -8,10 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
+from etmem.analysis.accounting import account
 from etmem.analysis.context import Context
 from etmem.analysis.descriptions import Descriptions
 from etmem.analysis.options import SummaryOptions
-from etmem.analysis.summarize import account, context
+from etmem.analysis.summarize import context
 from etmem.api import analyze_trace
 from etmem.model.summary import Moment
 from etmem.model.words import PhaseKind
