@@ -197,10 +197,10 @@ def _context(trace: Trace, metadata: CaptureMetadata, describe: Sequence[Path]) 
 def _programs(trace: Trace, metadata: CaptureMetadata) -> dict[str, Program]:
     """The program files that the trace names, as far as they are still there and still the same."""
     from etmem.program import read
-    from etmem.trace.tables import ScopeKind
+    from etmem.trace.tables import ScopeKind, as_number
 
     noted = {key: value for key, value in trace.notes if key.startswith("program.")}
-    sizes = {int(value) for key, value in noted.items() if key.endswith(".bytes") and value.isdecimal()}
+    sizes = {as_number(value) for key, value in noted.items() if key.endswith(".bytes")} - {None}
     paths = [*metadata.programs, *(value for key, value in noted.items() if key.endswith(".path"))]
     paths += [scope.name for scope in trace.scopes.values() if scope.kind is ScopeKind.PROGRAM_LOAD and scope.name]
     paths += [file.path for file in trace.file_maps if file.path.endswith(PROGRAM_SUFFIX)]

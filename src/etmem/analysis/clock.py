@@ -26,8 +26,7 @@ class Clock:
 
 def window_begin(trace: Trace) -> int:
     """When a part of a longer recording begins, on the trace's own clock; 0 for a whole one."""
-    note = trace.note(WINDOW_NOTE) or ""
-    return int(note) if note.isdecimal() else 0
+    return trace.number(WINDOW_NOTE) or 0
 
 
 def clock(trace: Trace) -> Clock:

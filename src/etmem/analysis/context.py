@@ -170,8 +170,8 @@ class Account:
         """The file of a program id: by its path, else the only one of its size, or the only one there is."""
         found = self.programs.get(self.program_path(program) or "")
         if found is None:
-            noted = self.trace.note(f"program.{program}.bytes")
-            same = [file for file in self.programs.values() if not noted or file.file_bytes == int(noted)]
+            noted = self.trace.number(f"program.{program}.bytes")
+            same = [file for file in self.programs.values() if noted in (None, file.file_bytes)]
             found = same[0] if len(same) == 1 else None
         return found
 

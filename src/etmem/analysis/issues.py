@@ -13,7 +13,7 @@ from etmem.analysis.misuse import misuse
 from etmem.delegates.description import Evidence
 from etmem.model.summary import Issue
 from etmem.model.words import IssueCode, PhaseKind, Severity, is_delegate
-from etmem.trace.tables import DelegateStage
+from etmem.trace.tables import DelegateStage, as_number
 
 NOTE_PREFIX = "issue."
 """What the agent and the hooks note under this and a code becomes that issue; the note is its text."""
@@ -258,20 +258,21 @@ def _malloc(account: Account) -> Iterator[Issue]:
 def _memlock(account: Account) -> Iterator[Issue]:
     """A loader that locks what it maps ignores that it may not; then fewer pages are resident at load."""
     trace = account.trace
-    limit = trace.note("memlock.limit") or ""
+    limit = trace.number("memlock.limit")
     # ExecuTorch's Python module always maps programs so.
     python = any(PurePath(module.path).parent.name == "pybindings" for module in trace.modules)
     wants = python or account.options.target.loader == "mlock"
-    size = sum(int(value) for key, value in trace.notes if key.startswith("program.") and key.endswith(".bytes"))
+    noted = (value for key, value in trace.notes if key.startswith("program.") and key.endswith(".bytes"))
+    size = sum(as_number(value) or 0 for value in noted)
     locked = max((sample.locked_bytes for sample in trace.rss), default=0)
-    if wants and limit.isdigit() and int(limit) < size and locked < size:
+    if wants and limit is not None and limit < size and locked < size:
         severity, hint = _HINTS[IssueCode.MEMLOCK_LIMITED]
         yield Issue(
             IssueCode.MEMLOCK_LIMITED,
             severity,
-            f"{int(limit):,} bytes may be locked in memory, of a program of {size:,}: less of it is resident at load",
+            f"{limit:,} bytes may be locked in memory, of a program of {size:,}: less of it is resident at load",
             hint,
-            {"limit_bytes": int(limit), "program_bytes": size, "locked_bytes": locked},
+            {"limit_bytes": limit, "program_bytes": size, "locked_bytes": locked},
         )
 
 

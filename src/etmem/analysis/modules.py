@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePath
 
+from etmem.trace.layout import MAPS_LINE
 from etmem.trace.tables import Trace
 
 
@@ -51,13 +52,13 @@ class Mapped:
 def parse_maps(text: str) -> tuple[Vma, ...]:
     """The lines of /proc/self/maps; a torn last line is left out."""
     found = []
-    for line in text.splitlines():
-        fields = line.split(maxsplit=5)
-        if len(fields) < 5:
-            continue
-        start, _, end = fields[0].partition("-")
-        path = fields[5].removesuffix(" (deleted)") if len(fields) > 5 else ""
-        found.append(Vma(int(start, 16), int(end, 16), fields[1], int(fields[2], 16), path))
+    for line in text.split("\n"):
+        fields = MAPS_LINE.match(line)
+        if fields is not None:
+            start, end, permissions, offset, path = fields.groups()
+            found.append(
+                Vma(int(start, 16), int(end, 16), permissions, int(offset, 16), path.removesuffix(" (deleted)"))
+            )
     return tuple(found)
 
 

@@ -16,7 +16,7 @@ def programs(account: Account) -> tuple[ProgramInfo, ...]:
 
 def _program(account: Account, program: int) -> ProgramInfo:
     file = account.program(program)
-    noted = account.trace.note(f"program.{program}.bytes")
+    noted = account.trace.number(f"program.{program}.bytes")
     if file is not None:
         constant = tuple(plan.name for plan in file.plans if is_constant_method(plan))
         methods, size = file.methods, file.file_bytes
@@ -24,7 +24,7 @@ def _program(account: Account, program: int) -> ProgramInfo:
         constant, size = (), None
         methods = tuple(dict.fromkeys(_loaded(account, program)))
     path = account.program_path(program) or (file.path if file is not None else None)
-    return ProgramInfo(program, path, int(noted) if noted else size, methods, constant)
+    return ProgramInfo(program, path, noted or size, methods, constant)
 
 
 def _loaded(account: Account, program: int) -> list[str]:

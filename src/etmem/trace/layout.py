@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from enum import IntEnum, IntFlag
 from struct import Struct
 
@@ -107,3 +108,10 @@ MISUSE = Struct("<4I")
 
 SNAPSHOT_READ = 1 | 2
 """SnapshotFlags that say that the pages were read."""
+
+_ADDRESS = "[0-9a-f]{1,15}|ffffffffff60[01]000"
+"""No process has more digits of its own; the longer ones are the vsyscall page's."""
+MAPPING = re.compile(rf"(?:{_ADDRESS})-(?:{_ADDRESS}) [-rwxsp]{{4}}")
+"""How each line of /proc/self/maps begins."""
+MAPS_LINE = re.compile(rf"({_ADDRESS})-({_ADDRESS}) ([-rwxsp]{{4}}) ([0-9a-f]{{1,15}}) \S+ \d+\s*(.*)$")
+"""A line of /proc/self/maps: start, end, permissions, offset, path."""

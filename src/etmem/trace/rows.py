@@ -205,6 +205,8 @@ class _Builder:
             if len(ranges) and not (ranges[:, 0] < ranges[:, 1]).all():
                 raise damaged(f"snapshot {snapshot} has an empty page range")
             text = maps.pop(snapshot, b"").decode("utf-8", "surrogateescape")
+            if not all(map(layout.MAPPING.match, text.split("\n")[:-1])):
+                raise damaged(f"snapshot {snapshot} has lines of /proc/self/maps that are none")
             row = Snapshot(
                 id=snapshot,
                 stamp=entry.stamp,

@@ -319,6 +319,11 @@ class PythonFrame:
     line: int
 
 
+def as_number(text: str) -> int | None:
+    """A number of a note: digits, as many as 64 bits have. None for all else, which a damaged trace may hold."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else None
+
+
 @dataclass(frozen=True)
 class Trace:
     """Everything one process recorded."""
@@ -348,6 +353,10 @@ class Trace:
     def note(self, key: str) -> str | None:
         """The last note under a key."""
         return next((value for name, value in reversed(self.notes) if name == key), None)
+
+    def number(self, key: str) -> int | None:
+        """The last note under a key, where it is a number."""
+        return as_number(self.note(key) or "")
 
 
 class BlockKind(IntEnum):
