@@ -15,8 +15,9 @@ from etmem.trace.writer import TraceBuilder
 def test_the_lines_of_this_process() -> None:
     text = Path("/proc/self/maps").read_text()
     found = parse_maps(text)
-    assert len(found) == len(text.splitlines())
-    for vma, line in zip(found, text.splitlines(), strict=True):
+    lines = [line for line in text.splitlines() if "[vsyscall]" not in line]
+    assert len(found) == len(lines)
+    for vma, line in zip(found, lines, strict=True):
         start, end = line.split()[0].split("-")
         assert (vma.start, vma.end) == (int(start, 16), int(end, 16))
         assert line.rstrip().endswith(vma.path)

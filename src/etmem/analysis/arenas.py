@@ -74,7 +74,7 @@ def _resident(account: Account, claim: Claim, row: int) -> int | None:
     if not taken:
         return None
     pages = resident_pages(taken[-1].pages)
-    edges = np.array([claim.address, claim.address + claim.bytes], np.int64)
+    edges = np.array([claim.address, claim.address + claim.bytes], np.uint64).astype(np.int64)
     return int(pages.between(edges[:1], edges[1:])[0])
 
 

@@ -50,7 +50,7 @@ class Mapped:
 
 
 def parse_maps(text: str) -> tuple[Vma, ...]:
-    """The lines of /proc/self/maps; a torn last line is left out."""
+    """The lines of /proc/self/maps; a torn last line and the vsyscall page are left out."""
     found = []
     for line in text.split("\n"):
         fields = MAPS_LINE.match(line)

@@ -39,8 +39,8 @@ class Lines:
 
 def lines(account: Account, snapshot: Snapshot) -> Lines:
     resident = resident_pages(snapshot.pages)
-    # Both are the kernel's own pages, which RSS leaves out.
-    vmas = tuple(vma for vma in parse_maps(snapshot.maps) if not vma.path.startswith(("[vvar", "[vsyscall")))
+    # The kernel's own pages, which RSS leaves out.
+    vmas = tuple(vma for vma in parse_maps(snapshot.maps) if not vma.path.startswith("[vvar"))
     sums: dict[str, int] = defaultdict(int)
     rows, starts, ends = _live(account, snapshot)
     covered = resident.between(starts, ends)

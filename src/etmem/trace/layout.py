@@ -109,9 +109,9 @@ MISUSE = Struct("<4I")
 SNAPSHOT_READ = 1 | 2
 """SnapshotFlags that say that the pages were read."""
 
-_ADDRESS = "[0-9a-f]{1,15}|ffffffffff60[01]000"
-"""No process has more digits of its own; the longer ones are the vsyscall page's."""
-MAPPING = re.compile(rf"(?:{_ADDRESS})-(?:{_ADDRESS}) [-rwxsp]{{4}}")
+_ADDRESS = "[0-9a-f]{1,15}"
+"""No process has more digits of its own; the vsyscall page, which is the kernel's, has."""
+MAPPING = re.compile(rf"(?:{_ADDRESS}-{_ADDRESS}|ffffffffff600000-ffffffffff601000) [-rwxsp]{{4}}")
 """How each line of /proc/self/maps begins."""
 MAPS_LINE = re.compile(rf"({_ADDRESS})-({_ADDRESS}) ([-rwxsp]{{4}}) ([0-9a-f]{{1,15}}) \S+ \d+\s*(.*)$")
-"""A line of /proc/self/maps: start, end, permissions, offset, path."""
+"""A line of /proc/self/maps that is the process's own: start, end, permissions, offset, path."""

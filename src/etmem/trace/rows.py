@@ -268,7 +268,7 @@ class _Builder:
 
     def _own(self, entry: Entry) -> OwnMapping:
         address, size, name, _ = entry.fields
-        _check_range("mapping of the profiler", address, size)
+        _check_range("mapping of the profiler", address, size, 1 << 63)
         return OwnMapping(entry.stamp, address, size, self._text(name))
 
     def _python(self, entry: Entry) -> tuple[int, tuple[PythonFrame, ...]]:
@@ -325,8 +325,9 @@ def _member(kind: type[E], value: int, what: str) -> E:
         raise damaged(f"unknown {what} {value}") from None
 
 
-def _check_range(what: str, address: int, size: int) -> None:
-    if address + size > 1 << 64:
+def _check_range(what: str, address: int, size: int, most: int = 1 << 64) -> None:
+    """The top bits of an address may be a tag; what the kernel maps has none."""
+    if address + size >= most:
         raise damaged(f"a {what} of {size} bytes at {address:#x}")
 
 
