@@ -17,6 +17,7 @@ from etmem.trace.columns import DTYPES, decode, encode
 from etmem.trace.layout import Status
 from etmem.trace.pack import pack
 from etmem.trace.reader import read
+from etmem.trace.tables import ScopeKind
 from etmem.trace.writer import TraceBuilder
 from tests.trace.sample import assert_same, everything
 
@@ -138,3 +139,15 @@ def test_columns_come_back(name: str, values: list[int]) -> None:
         values = [1 + value % 8 for value in values]
     column = np.array(values, np.uint64).astype(DTYPES[name])
     np.testing.assert_array_equal(decode(name, encode(name, column), len(column)), column)
+
+
+def test_a_scope_with_an_id_beyond_all_tables(tmp_path: Path) -> None:
+    """GIVEN an id that would make tables of gigabytes WHEN it is read, raw or packed THEN that is damage."""
+    b = TraceBuilder()
+    b._ids["scope"] = 1 << 25
+    b.scope_begin(ScopeKind.TAG, "far")
+    raw = b.write(tmp_path / "raw.etmem")
+    pack(raw, tmp_path / "packed.etmem")
+    for path in (raw, tmp_path / "packed.etmem"):
+        with pytest.raises(TraceError, match="a scope with id 33554433"):
+            read(path)

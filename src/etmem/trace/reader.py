@@ -22,7 +22,7 @@ from etmem.trace.layout import ChunkKind
 from etmem.trace.meta import Entries, damaged, read_chunk
 from etmem.trace.native import passes
 from etmem.trace.passes import Spans
-from etmem.trace.rows import assemble, is_whole
+from etmem.trace.rows import MAX_SCOPE, assemble, is_whole
 from etmem.trace.tables import Header, Trace
 
 _MAX_SLOTS = 1 << 32
@@ -166,12 +166,10 @@ def _chunk_header(chunk: npt.NDArray[np.uint8], index: int) -> tuple[ChunkKind, 
 
 
 def _known_scopes(entries: Entries) -> npt.NDArray[np.uint8]:
-    """A table by scope id. Ids count up from 1, so one beyond all that was recorded is garbage."""
+    """A table by scope id; ``rows`` refuses ids that are not in it."""
     ids = np.array([entry.fields[0] for entry in entries[layout.MetaType.SCOPE_BEGIN]], np.int64)
-    table = np.zeros(1 + min(int(ids.max(initial=0)), 1 << 24), np.uint8)
-    if len(ids) and int(ids.max()) >= len(table):
-        raise damaged(f"a scope with id {int(ids.max())}")
-    table[ids] = 1
+    table = np.zeros(1 + min(int(ids.max(initial=0)), MAX_SCOPE), np.uint8)
+    table[ids[ids <= MAX_SCOPE]] = 1
     table[0] = 1
     return table
 

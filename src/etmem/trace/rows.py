@@ -37,6 +37,9 @@ from etmem.trace.tables import (
     Trace,
 )
 
+MAX_SCOPE = 1 << 24
+"""Ids count up from 1, and tables have a row for each."""
+
 E = TypeVar("E", CounterUnit, MemoryKind, MisuseKind, RssLabel, ScopeKind, SegmentType)
 
 
@@ -114,8 +117,9 @@ class _Builder:
     def _scopes(self) -> dict[int, Scope]:
         ends: dict[int, Entry] = _unique("scope end", ((e.fields[0], e) for e in self.entries[MetaType.SCOPE_END]))
         begins = _unique("scope", ((e.fields[0], e) for e in self._ordered(MetaType.SCOPE_BEGIN)))
-        if 0 in begins:
-            raise damaged("a scope with id 0")
+        highest = max(begins, default=1)
+        if 0 in begins or highest > MAX_SCOPE:
+            raise damaged(f"a scope with id {0 if 0 in begins else highest}")
         for scope in ends.keys() - begins.keys():
             self._missing(f"scope {scope}, which ends")
         return {scope: self._scope_row(begin, begins, ends.get(scope)) for scope, begin in begins.items()}
