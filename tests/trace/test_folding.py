@@ -242,3 +242,15 @@ def test_what_is_like_nothing_is_its_own_row(native_folder: Path) -> None:
     assert blocks.folded.tolist() == [2, 0, 0, 0]
     assert brief.row.tolist() == [0, 0]
     assert each(replace(found, blocks=blocks, brief=brief)) == each(found)
+
+
+def test_the_first_of_a_row_keeps_its_address(native_folder: Path) -> None:
+    b = TraceBuilder()
+    stamps = [b.stamp + 1 + 2 * at for at in range(3)]
+    for at in range(3):
+        b.alloc(0x1000 * (at + 1), 16)
+        b.free(0x1000 * (at + 1))
+    found = match(b.trace(), Folding(np.empty(0, np.uint64), 0), native(native_folder))
+    for looked_at, addresses in (([stamps[0]], [0x1000, 0x1000]), ([stamps[1]], [0x1000, 0]), (stamps, [0x1000, 0, 0])):
+        blocks, _ = unfold(found.blocks, found.brief, np.array(looked_at, np.uint64))
+        assert blocks.address.tolist() == addresses

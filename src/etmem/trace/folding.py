@@ -38,7 +38,7 @@ def without_single_ones(blocks: Blocks, brief: Folded) -> tuple[Blocks, Folded]:
 def unfold(blocks: Blocks, brief: Folded, stamps: U64) -> tuple[Blocks, Folded]:
     """Gives the folded blocks that are live at any of the stamps rows of their own.
 
-    Their addresses are not known any more: 0. What is left of a row keeps begin and end of the first of them.
+    But of the first of a row, their addresses are not known any more: 0. What is left of a row keeps what it had.
     """
     alone = live_at(brief, stamps)
     if not len(alone):
@@ -49,7 +49,9 @@ def unfold(blocks: Blocks, brief: Folded, stamps: U64) -> tuple[Blocks, Folded]:
     left = blocks.folded - np.bincount(of_row, minlength=len(blocks)).astype(np.uint32)
     added = {column.name: getattr(blocks, column.name)[of_row] for column in fields(Blocks)}
     added |= {"begin": brief.begin[alone], "end": brief.begin[alone] + brief.life[alone]}
-    added["address"], added["folded"] = np.zeros(len(alone), np.uint64), np.zeros(len(alone), np.uint32)
+    added["folded"] = np.zeros(len(alone), np.uint32)
+    is_first = added["begin"] == blocks.begin[of_row]
+    added["address"] = np.where(is_first, blocks.address[of_row], np.uint64(0))
     kept = np.flatnonzero((blocks.folded == 0) | (left > 0))
     together = Blocks(
         **{
