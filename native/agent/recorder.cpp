@@ -75,15 +75,22 @@ uint64_t hash_bytes(const char* text, size_t length) {
 }
 
 char* take(MetaRoom& room, size_t bytes) {
-  if (room.cursor == nullptr || static_cast<size_t>(room.end - room.cursor) < bytes) {
-    ChunkHeader* fresh = trace_file::next_chunk(format::kMeta, 0);
-    if (fresh == nullptr) return nullptr;
-    if (room.cursor != nullptr) trace_file::release_chunk(reinterpret_cast<ChunkHeader*>(room.end - kChunkBytes));
-    room.cursor = reinterpret_cast<char*>(fresh + 1);
-    room.end = reinterpret_cast<char*>(fresh) + kChunkBytes;
+  if (room.cursor == nullptr) {
+    ChunkHeader* chunk = trace_file::next_chunk(format::kMeta, 0);
+    if (chunk == nullptr) return nullptr;
+    room.cursor = reinterpret_cast<char*>(chunk + 1);
+    room.end = reinterpret_cast<char*>(chunk) + kChunkBytes;
+  } else if (static_cast<size_t>(room.end - room.cursor) < bytes) {
+    ChunkHeader* full = reinterpret_cast<ChunkHeader*>(room.end - kChunkBytes);
+    if (!trace_file::empty_chunk(full)) return nullptr;
+    room.cursor = reinterpret_cast<char*>(full + 1);
   }
   char* at = room.cursor;
   room.cursor += bytes;
+  /* What the chunk held before it was emptied must not be read as what follows this entry. */
+  if (static_cast<size_t>(room.end - room.cursor) >= sizeof(MetaHeader)) {
+    reinterpret_cast<MetaHeader*>(room.cursor)->type = 0;
+  }
   return at;
 }
 

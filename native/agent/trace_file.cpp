@@ -176,24 +176,27 @@ bool empty_chunk(ChunkHeader* chunk) {
     note_progress();
   }
   __atomic_store_n(&chunk->copying, uint64_t{copy.sequence} + 1, __ATOMIC_RELEASE);
-  char* events = reinterpret_cast<char*>(chunk + 1);
+  char* payload = reinterpret_cast<char*>(chunk + 1);
   constexpr size_t kBytes = kChunkBytes - sizeof(ChunkHeader);
   /* A write into pages that are not mapped: to map, fault in and unmap them costs three times as much. */
-  if (!sys::write_at(fd, &copy, sizeof copy, events, kBytes, chunk_offset(copy.sequence))) {
+  if (!sys::write_at(fd, &copy, sizeof copy, payload, kBytes, chunk_offset(copy.sequence))) {
     stop(format::kDiskFull);
     return false;
   }
-  /* Stamps alone: a record that is half zero when the process is killed would be a wrong one. */
-  for (char* at = events; at < events + kBytes; at += sizeof(format::Event)) {
-    __atomic_store_n(&reinterpret_cast<format::Event*>(at)->stamp, 0, __ATOMIC_RELAXED);
+  if (chunk->kind == format::kMeta) {
+    /* Entries are read up to one of type 0: with the first, all are gone at once. */
+    __atomic_store_n(&reinterpret_cast<format::MetaHeader*>(payload)->type, 0, __ATOMIC_RELEASE);
+  } else {
+    /* Stamps alone: a record that is half zero when the process is killed would be a wrong one. */
+    for (char* at = payload; at < payload + kBytes; at += sizeof(format::Event)) {
+      __atomic_store_n(&reinterpret_cast<format::Event*>(at)->stamp, 0, __ATOMIC_RELAXED);
+    }
   }
   chunk->time_ns = sys::now_ns();
   chunk->stamp = __atomic_load_n(&g_stamp, __ATOMIC_RELAXED);
   __atomic_store_n(&chunk->copying, 0, __ATOMIC_RELEASE);
   return true;
 }
-
-void release_chunk(ChunkHeader* chunk) { sys::unmap(chunk, kChunkBytes); }
 
 void close() {
   Guard guard(grow_lock);

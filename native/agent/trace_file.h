@@ -15,10 +15,9 @@ bool open(const char* path, uint32_t flags);
  * full, the descriptor was closed and the path is gone): recording has then stopped and the header says so. */
 format::ChunkHeader* next_chunk(format::ChunkKind kind, uint32_t thread);
 
-void release_chunk(format::ChunkHeader* chunk);
-
-/* Moves the events of a full chunk to one of their own, which is written and not mapped, and empties it. At any moment
- * each event is in one of them or, the same, in both. False when the file cannot grow. */
+/* Moves what is in a full chunk to one of its own, which is written and not mapped, and empties it. At any moment each
+ * event is in one of them or, the same, in both; entries are all in the first until they are all in the second. False
+ * when the file cannot grow. */
 bool empty_chunk(format::ChunkHeader* chunk);
 
 /* The live header; valid after open. */

@@ -18,12 +18,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PROCESS = PROGRAMS / "process"
+INCLUDE = PROGRAMS.parents[1] / "include"
 OURS, CHILDS = 5001, 6001
 THREADS = 4
 
 
 def build_process(name: str, folder: Path) -> Path:
-    return compile_program(PROCESS / f"{name}.c", folder, f"-I{PROCESS}")
+    return compile_program(PROCESS / f"{name}.c", folder, f"-I{PROCESS}", f"-I{INCLUDE}")
 
 
 @pytest.mark.parametrize("how", ["fork_child", "underscore_fork_child", "raw_clone_child", "vfork_child"])
@@ -78,16 +79,17 @@ def test_every_record_before_the_end_is_readable(how: str, status: int, tmp_path
     assert recording.trace.header.closed == (how in ("return", "exit"))
 
 
-def test_killed_anywhere(tmp_path: Path) -> None:
-    """GIVEN threads that only allocate WHEN the process is killed THEN a thread lacks at most the record it was at."""
-    program = build_process("until_killed", tmp_path)
+@pytest.mark.parametrize("program", ["until_killed", "scopes_until_killed"])
+def test_killed_anywhere(program: str, tmp_path: Path) -> None:
+    """GIVEN threads that only record WHEN the process is killed THEN a thread lacks at most the record it was at."""
+    built = build_process(program, tmp_path)
     for milliseconds in range(1, 40, 3):
-        recording = record([program, str(milliseconds)], tmp_path)
+        recording = record([built, str(milliseconds)], tmp_path)
         assert recording.status == -9
-        given = set(recording.trace.events.stamp.tolist())
+        given = [*recording.trace.events.stamp.tolist(), *walk(open_mapped(recording.path)).entries.stamps]
         last = max(given)
-        given.update(walk(open_mapped(recording.path)).entries.stamps)
-        missing = set(range(1, last + 1)) - given
+        assert len(given) == len(set(given))
+        missing = set(range(1, last + 1)) - set(given)
         assert len(missing) <= THREADS + 1
 
 
@@ -128,9 +130,8 @@ def test_a_signal_handler_that_fills_the_chunk(tmp_path: Path, capfd: pytest.Cap
 
 def test_call_stacks_while_another_thread_opens_libraries(tmp_path: Path) -> None:
     plugin = compile_library(PROGRAMS / "plugin/plugin.c", tmp_path / "libplugin.so")
-    include = PROGRAMS.parents[1] / "include"
     source = PROCESS / "stacks_and_dlopen.c"
-    program = compile_program(source, tmp_path, f"-I{PROCESS}", f"-I{include}", f'-DPLUGIN="{plugin}"', "-rdynamic")
+    program = compile_program(source, tmp_path, f"-I{PROCESS}", f"-I{INCLUDE}", f'-DPLUGIN="{plugin}"', "-rdynamic")
     recording = record([program], tmp_path)
     assert recording.status == 0
     events = recording.trace.events

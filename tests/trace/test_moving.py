@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from etmem.model.errors import TraceError
 from etmem.trace import layout
-from etmem.trace.reader import parse
+from etmem.trace.reader import parse, walk
 from etmem.trace.writer import TraceBuilder
 
 CHUNK = 1024
@@ -83,3 +83,41 @@ def test_a_chunk_that_was_moved_into_itself() -> None:
 def test_one_that_was_moved_beyond_the_end_is_read() -> None:
     assert len(stamps(moved(full_chunk(), 0, 0, target=2**40))) == SLOTS
     assert np.all(np.diff(stamps(moved(full_chunk(), 0, 0, target=2**40))) > 0)
+
+
+def full_tables() -> tuple[bytearray, list[int]]:
+    """Chunk 0 full of side tables, an empty chunk 1 behind it; and the stamps of the entries."""
+    b = TraceBuilder(chunk_bytes=CHUNK)
+    for i in range((CHUNK - layout.CHUNK.size) // 32):
+        b.note(f"k{i % 4}", "v")
+        if len(b._chunks) > 1:
+            break
+    data = b.to_bytes()[:COPY]
+    return bytearray(data + bytes(CHUNK)), list(walk(np.frombuffer(data, np.uint8)).entries.stamps)
+
+
+@pytest.mark.parametrize("copied", [*range(0, CHUNK, 128), CHUNK])
+def test_side_tables_while_they_are_copied(copied: int) -> None:
+    """GIVEN that only a part of the copy was written THEN the chunk itself counts, alone."""
+    data, expected = full_tables()
+    assert table_stamps(moved(data, copied, 0)) == expected
+
+
+def test_side_tables_when_they_were_emptied() -> None:
+    """GIVEN the first entry's type is 0 THEN the copy counts, and nothing of what is still behind that entry."""
+    data, expected = full_tables()
+    found = bytearray(moved(data, CHUNK, 0))
+    found[EVENTS : EVENTS + 4] = bytes(4)
+    assert table_stamps(bytes(found)) == expected
+    found[COPYING : COPYING + 8] = bytes(8)
+    assert table_stamps(bytes(found)) == expected
+
+
+def test_side_tables_that_were_moved_to_an_earlier_chunk() -> None:
+    data, _ = full_tables()
+    with pytest.raises(TraceError, match="which was there before"):
+        table_stamps(moved(data, 0, 0, target=0))
+
+
+def table_stamps(data: bytes) -> list[int]:
+    return list(walk(np.frombuffer(data, np.uint8)).entries.stamps)

@@ -59,7 +59,7 @@ struct ChunkHeader {
   uint32_t sequence;  // 0, 1, 2... over the whole file
   uint64_t time_ns;   // when the chunk was handed out
   uint64_t stamp;     // the last stamp given by then: with time_ns, a point of the stamp-to-time line
-  uint64_t copying;   // not 0: its events are being moved to the chunk of this sequence minus one, and may be in both
+  uint64_t copying;   // not 0: its content is being moved to the chunk of this sequence minus one, and may be in both
   uint64_t reserved[3];
 };
 static_assert(sizeof(ChunkHeader) == 64);

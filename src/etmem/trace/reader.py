@@ -91,7 +91,7 @@ def walk(data: npt.NDArray[np.uint8]) -> Contents:
     points: list[tuple[int, int]] = []
     spans: dict[int, tuple[int, int]] = {}
     moving: list[tuple[int, int]] = []
-    meta_chunks: list[tuple[npt.NDArray[np.uint8], bool]] = []
+    metas: dict[int, tuple[npt.NDArray[np.uint8], bool]] = {}
     threads = np.zeros(chunks, np.uint32)
     slots = raw.chunk_bytes // layout.EVENT_DTYPE.itemsize
     for index in _handed_out(payload, raw.chunk_bytes):
@@ -101,16 +101,21 @@ def walk(data: npt.NDArray[np.uint8]) -> Contents:
             continue
         kind, threads[index], point, copying = head
         points.append(point)
+        if copying:
+            moving.append((index, copying - 1))
         if kind is ChunkKind.EVENTS:
             spans[index] = (index * slots + layout.CHUNK.size // 32, index * slots + len(chunk) // 32)
-            if copying:
-                moving.append((index, copying - 1))
         else:
-            meta_chunks.append((chunk[layout.CHUNK.size :], len(chunk) == raw.chunk_bytes))
-            read_chunk(meta_chunks[-1][0].data, entries, meta_chunks[-1][1])
+            metas[index] = (chunk[layout.CHUNK.size :], len(chunk) == raw.chunk_bytes)
+    for index, copy in moving:
+        if index in metas:
+            _drop_copy(metas, index, copy)
+    for payload_of_chunk, complete in metas.values():
+        read_chunk(payload_of_chunk.data, entries, complete)
     records = payload[: len(payload) // 32 * 32].view(layout.EVENT_DTYPE)
     for index, copy in moving:
-        spans[index] = _left_behind(records, spans, index, copy, threads)
+        if index in spans:
+            spans[index] = _left_behind(records, spans, index, copy, threads)
     bounds = np.array(list(spans.values()), np.uint64).reshape(-1, 2)
     first, last = (np.ascontiguousarray(bounds[:, side]) for side in (0, 1))
     contents = Contents(
@@ -119,7 +124,7 @@ def walk(data: npt.NDArray[np.uint8]) -> Contents:
         points=points,
         records=records,
         spans=Spans(first, last, threads, slots, _known_scopes(entries)),
-        meta_chunks=meta_chunks,
+        meta_chunks=list(metas.values()),
     )
     return replace(contents, header=_count_lost(contents, raw)) if truncated else contents
 
@@ -129,6 +134,15 @@ def _handed_out(payload: npt.NDArray[np.uint8], chunk_bytes: int) -> list[int]:
     whole = len(payload) // chunk_bytes
     magic = payload[: whole * chunk_bytes].reshape(whole, chunk_bytes)[:, :4].any(axis=1)
     return [*np.flatnonzero(magic).tolist(), *range(whole, -(-len(payload) // chunk_bytes))]
+
+
+def _drop_copy(metas: dict[int, tuple[npt.NDArray[np.uint8], bool]], index: int, copy: int) -> None:
+    """Side tables that the process died moving: until they are emptied, what was written of the copy is none."""
+    if copy == index or (copy < index and copy in metas):
+        raise damaged(f"chunk {index} was being moved to chunk {copy}, which was there before")
+    payload, _ = metas[index]
+    if payload[:4].any():
+        metas.pop(copy, None)
 
 
 def _left_behind(
