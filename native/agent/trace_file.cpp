@@ -147,7 +147,14 @@ bool open(const char* path, uint32_t flags) {
 ChunkHeader* next_chunk(format::ChunkKind kind, uint32_t thread) {
   Guard guard(grow_lock);
   if (!has_room()) return nullptr;
-  void* at = sys::map(kChunkBytes, MAP_SHARED, g_fd, chunk_offset(g_next_chunk));
+  /* Pages that are not in the cache would be read, and megabytes of zeros read ahead. */
+  static const char zeros[kChunkBytes] = {};
+  const off_t offset = chunk_offset(g_next_chunk);
+  if (!sys::write_at(g_fd, zeros, 0, zeros, kChunkBytes, offset)) {
+    stop(format::kDiskFull);
+    return nullptr;
+  }
+  void* at = sys::map(kChunkBytes, MAP_SHARED, g_fd, offset);
   if (at == nullptr) {
     stop(0);
     return nullptr;
