@@ -10,7 +10,7 @@ namespace {
 constexpr uint64_t kLive = UINT64_MAX;
 constexpr uint64_t kAhead = 16;
 constexpr uint64_t kNoRow = UINT64_MAX;
-constexpr uint32_t kNobody = 0; /* no thread's state has this index */
+constexpr uint32_t kNobody = 0;      /* no thread's state has this index */
 constexpr unsigned kRegionBits = 26; /* glibc's arenas begin at multiples of 64 MiB: each keeps a row that lies in it */
 
 /* What a kUndo of the thread may be about. Positions count events from 1; 0 is never. */

@@ -120,9 +120,9 @@ struct EtmemLive {
 };
 
 /* Live weight over stamps, right for those in [since, until]. The first of the stamps written is 0; a value holds until
- * the next stamp, and no two neighbours are equal. With `bins` (sorted, may be NULL) only the first, lowest, highest and
- * last of the values that begin between two of them, each the earliest of its kind. Room: for 4 * (bins + 1) + 1 values;
- * without bins, for twice the blocks and 1. Returns how many there are, 0 without memory. */
+ * the next stamp, and no two neighbours are equal. With `bins` (sorted, may be NULL) only the first, lowest, highest
+ * and last of the values that begin between two of them, each the earliest of its kind. Room: for 4 * (bins + 1) + 1
+ * values; without bins, for twice the blocks and 1. Returns how many there are, 0 without memory. */
 ETMEM_EXPORT uint64_t etmem_read_timeline(const struct EtmemLive* live, const uint64_t* bins, uint64_t bin_count,
                                           uint64_t since, uint64_t until, uint64_t* stamps, int64_t* values);
 

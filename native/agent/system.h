@@ -20,7 +20,6 @@ inline void* map(size_t bytes, int flags, int fd = -1, off_t offset = 0) {
 
 inline void* map_private(size_t bytes) { return map(bytes, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE); }
 
-
 /* Makes the pages of a mapping present and writable. Before Linux 5.14 nothing is done. */
 inline void populate(void* address, size_t bytes) {
   constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE
