@@ -36,8 +36,6 @@ class Ran:
     seconds: float
     cpu_seconds: float
     """Of the process and of those that it waited for."""
-    peak_rss_bytes: int
-    """Of the process, or of the largest that it waited for; never less than this process had: see peak_rss."""
     out: str
 
 
@@ -59,7 +57,7 @@ def run(command: Iterable[object], variables: Mapping[str, str] | None = None) -
             errors.seek(0)
             sys.exit(f"{process.args} ended with {process.returncode}\n{errors.read()[-2000:]}")
         out.seek(0)
-        return Ran(seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024, out.read())
+        return Ran(seconds, usage.ru_utime + usage.ru_stime, out.read())
 
 
 _SMALL_PARENT = """
