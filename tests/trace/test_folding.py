@@ -17,7 +17,7 @@ from etmem.trace.folding import live_at, unfold
 from etmem.trace.model import ModelPasses
 from etmem.trace.native import LIBRARY, NativePasses
 from etmem.trace.passes import Folding, LiveRows, Passes
-from etmem.trace.tables import NEVER, Blocks, EventKind, Events, Trace
+from etmem.trace.tables import NEVER, NOT_FOLDED, Blocks, EventKind, Events, Trace
 from etmem.trace.writer import TraceBuilder
 
 _KINDS = [EventKind.ALLOC, EventKind.ALLOC, EventKind.FREE, EventKind.UNDO, EventKind.UNMAP, EventKind.MAP]
@@ -141,6 +141,9 @@ def test_what_is_looked_at_gets_a_row(
     trace, edges = as_trace(rows), np.unique(np.array(stamps, np.uint64))
     folded = match(trace, Folding(edges, 0), native(native_folder))
     looked_at = np.unique(np.array(range(1, 200) if many else looks, np.uint64))
+    whole = replace(folded, blocks=folding.unfold_all(folded.blocks, folded.brief), brief=NOT_FOLDED)
+    assert not whole.blocks.folded.any()
+    assert each(whole) == each(folded)
     blocks, brief = unfold(folded.blocks, folded.brief, looked_at)
     assert not len(live_at(brief, looked_at))
     alive = np.flatnonzero(brief.life)
@@ -167,6 +170,7 @@ def test_alike_blocks_share_a_row(native_folder: Path) -> None:
     # The last of the thread's frees before an edge could still be undone behind it.
     assert list(rows) == [(16, 3, first), (32, 0, first + 6), (16, 1, edge + 1), (16, 0, kept)]
     assert found.brief.row.tolist() == [0, 0, 0, 2]
+    assert folding.saved(found.blocks, found.brief) == 2
 
 
 def test_a_free_that_can_still_be_undone_keeps_its_row(native_folder: Path) -> None:
@@ -228,20 +232,6 @@ def test_a_timeline_over_several_windows(native_folder: Path) -> None:
         found = native(native_folder).timeline(live, since, until, bins)
         for of_native, of_model in zip(found, ModelPasses().timeline(plain, since, until, bins), strict=True):
             np.testing.assert_array_equal(of_native, of_model)
-
-
-def test_what_is_like_nothing_is_its_own_row(native_folder: Path) -> None:
-    """GIVEN blocks of which most share a row with none THEN folding them would save nothing."""
-    b = TraceBuilder()
-    for size in (8, 8, 16, 24, 32):
-        b.alloc(0x1000, size)
-        b.free(0x1000)
-    found = match(b.trace(), Folding(np.empty(0, np.uint64), 0), native(native_folder))
-    assert found.blocks.folded.tolist() == [2, 1, 1, 1]
-    blocks, brief = folding.without_single_ones(found.blocks, found.brief)
-    assert blocks.folded.tolist() == [2, 0, 0, 0]
-    assert brief.row.tolist() == [0, 0]
-    assert each(replace(found, blocks=blocks, brief=brief)) == each(found)
 
 
 def test_the_first_of_a_row_keeps_its_address(native_folder: Path) -> None:

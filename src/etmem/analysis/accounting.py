@@ -27,9 +27,9 @@ from etmem.analysis.symbols import Symbolizer
 from etmem.analysis.threads import Threads
 from etmem.analysis.timeline import Window
 from etmem.trace.blocks import Matched, match
-from etmem.trace.folding import select, unfold, without_single_ones
+from etmem.trace.folding import saved, select, unfold, unfold_all
 from etmem.trace.passes import Folding
-from etmem.trace.tables import NEVER, U64, BlockKind, Blocks, EventKind, Events, Scope, Trace
+from etmem.trace.tables import NEVER, NOT_FOLDED, U64, BlockKind, Blocks, EventKind, Events, Scope, Trace
 
 if TYPE_CHECKING:
     from etmem.program import Program
@@ -44,13 +44,14 @@ def account(
     the folded account knows already.
     """
     book = _book(trace, options, descriptions, programs)
-    folding = None
-    if options.fold_from is not None and len(trace.events) >= options.fold_from:
-        folding = Folding(edges(book.trace, book.since), book.since)
-    matched = _relevant(match(book.trace, folding), book.since)
-    found = book.account(matched, folding.edges if folding is not None else _NONE)
-    if folding is None or not len(matched.brief):
-        return found
+    if options.fold_from is None or len(trace.events) < options.fold_from:
+        return book.account(book.match(None), _NONE)
+    folding = Folding(edges(book.trace, book.since), book.since)
+    matched = book.match(folding)
+    if saved(matched.blocks, matched.brief) < len(matched.blocks) * _LEAST_SAVED:
+        blocks = unfold_all(matched.blocks, matched.brief)
+        return book.account(replace(matched, blocks=blocks, brief=NOT_FOLDED), folding.edges)
+    found = book.account(matched, folding.edges)
     looked_at = _stamps_of_peaks(found)
     ready = np.union1d(folding.edges, np.append(looked_at, np.uint64(found.last_stamp)))
     keys, lines = found.keys, found.ledger.lines
@@ -62,14 +63,17 @@ def account(
 
 
 def every_block(found: Account) -> Account:
-    """The account with a row for every block: for those who list them all."""
-    if not len(found.ledger.brief):
+    """The account with a row for every block, and its address: for those who list them all."""
+    if not len(found.ledger.edges):
         return found
     options = replace(found.options, fold_from=None)
     return account(found.trace, options, found.descriptions, found.programs)
 
 
 _NONE: U64 = np.empty(0, np.uint64)
+
+_LEAST_SAVED = 0.5
+"""Rows saved for each that is left, below which they are worth less than a second account takes."""
 
 
 def _stamps_of_peaks(account: Account) -> U64:
@@ -91,6 +95,15 @@ class _Book:
     phases: tuple[Scope, ...] = field(default=())
     since: int = 0
     """What ended by this stamp is nobody's concern: in Python most of all blocks."""
+
+    def match(self, folding: Folding | None) -> Matched:
+        """The blocks that are somebody's concern."""
+        matched = match(self.trace, folding)
+        rows = matched.blocks.end > np.uint64(self.since)
+        if rows.all():
+            return matched
+        blocks, brief = select(matched.blocks, matched.brief, np.flatnonzero(rows))
+        return replace(matched, blocks=blocks, brief=brief)
 
     def account(self, matched: Matched, edges: U64) -> Account:
         trace, events = self.trace, matched.events
@@ -158,14 +171,6 @@ def _last_told(trace: Trace) -> int:
 
 def _last(stamps: U64) -> int:
     return int(stamps[stamps != NEVER].max(initial=0))
-
-
-def _relevant(matched: Matched, since: int) -> Matched:
-    blocks, brief = without_single_ones(matched.blocks, matched.brief)
-    rows = blocks.end > np.uint64(since)
-    if not rows.all():
-        blocks, brief = select(blocks, brief, np.flatnonzero(rows))
-    return replace(matched, blocks=blocks, brief=brief)
 
 
 def _fresh(events: Events, blocks: Blocks, counts: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:

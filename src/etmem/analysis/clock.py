@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from etmem.analysis.lookup import I64
 from etmem.trace.tables import U64, WINDOW_NOTE, Trace
@@ -19,9 +21,19 @@ class Clock:
 
     def ns(self, stamp: int) -> int:
         """Between two points, on the straight line between them."""
+        return self.several_ns(np.array([stamp], np.uint64))[0]
+
+    def several_ns(self, stamps: U64) -> tuple[int, ...]:
+        """``ns`` of each."""
         if not len(self.stamps):
-            return 0
-        return round(float(np.interp(float(stamp), self.stamps.astype(np.float64), self.times.astype(np.float64))))
+            return (0,) * len(stamps)
+        found = np.interp(stamps.astype(np.float64), *self._line)
+        return tuple(np.rint(found).astype(np.int64).tolist())
+
+    @cached_property
+    def _line(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """A point for each scope's begin and end: to convert them for each look-up would take longer than all else."""
+        return self.stamps.astype(np.float64), self.times.astype(np.float64)
 
 
 def window_begin(trace: Trace) -> int:

@@ -280,13 +280,21 @@ def _freed(account: Account, ran: Calls, inferences: Sequence[Span], weights: I6
             stamps, sizes = column[rows].astype(np.int64), sign * weights[rows]
             call = ran.at_stamps(stamps)
             found.by_call += _sums(call[call >= 0], sizes[call >= 0], len(ran.scopes))
-            for span in inferences:
-                loose = (call < 0) & (stamps > span.begin) & (stamps <= span.end)
-                if loose.any():
-                    known = span.scope.id in told
-                    reason = NoInstruction.BETWEEN_INSTRUCTIONS if known else NoInstruction.NO_EVENT_TRACER
-                    found.add_to((span.scope.id, reason), int(sizes[loose].sum()))
+            for span, size in _within(inferences, stamps[call < 0], sizes[call < 0]):
+                known = span.scope.id in told
+                reason = NoInstruction.BETWEEN_INSTRUCTIONS if known else NoInstruction.NO_EVENT_TRACER
+                found.add_to((span.scope.id, reason), size)
     return found.column()
+
+
+def _within(spans: Sequence[Span], stamps: I64, sizes: I64) -> Iterator[tuple[Span, int]]:
+    """The sizes whose stamps lie in each phase, added up; phases in which none lies are left out."""
+    order = np.argsort(stamps, kind="stable")
+    sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes[order])])
+    edges = np.array([(span.begin, span.end) for span in spans], np.int64).reshape(-1, 2)
+    first, after = (np.searchsorted(stamps[order], edges[:, side], "right") for side in (0, 1))
+    for index in np.flatnonzero(first < after).tolist():
+        yield spans[index], int(sums[after[index]] - sums[first[index]])
 
 
 def _temp(account: Account, ran: Calls) -> tuple[I64, I64]:

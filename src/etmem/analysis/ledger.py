@@ -40,7 +40,7 @@ class Ledger:
     window: Window
     clock: Clock
     edges: U64
-    """Sorted stamps at which every live block has a row of its own; where none is folded, all stamps have that."""
+    """Sorted stamps at which every live block has a row of its own, in an account of a long trace; empty in others."""
     lines: dict[tuple[bytes, bool], Timeline] = field(default_factory=dict, compare=False)
     """Timelines that were asked for."""
 

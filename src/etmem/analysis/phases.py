@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from etmem.analysis.lookup import I64
 from etmem.analysis.scopes import PHASE_KINDS
 from etmem.model.summary import Phase, Rss
 from etmem.model.words import HOST, PhaseKind
-from etmem.trace.tables import RssLabel, Scope, Trace
+from etmem.trace.tables import RssLabel, RssSample, Scope, Trace
 
 
 def spans(phases: tuple[Scope, ...], last_stamp: int) -> tuple[Span, ...]:
@@ -28,6 +29,7 @@ def phases(account: Account) -> tuple[Phase, ...]:
     moments = ledger.moments([*peaks, *private_peaks, *edges])
     allocated, allocations = _allocated(account)
     unowned = _unowned(account)
+    rss = _RssSamples(account.trace)
     return tuple(
         Phase(
             kind=span.kind,
@@ -45,7 +47,7 @@ def phases(account: Account) -> tuple[Phase, ...]:
             allocations=int(allocations[span.scope.id]),
             unowned_bytes=int(unowned[span.scope.id]),
             process_private_bytes=ledger.process_private.peak(span.begin, span.end)[1],
-            rss=None if account.options.dry else rss(account.trace, span),
+            rss=None if account.options.dry else rss.of(span),
         )
         for span, peak, private_peak in zip(account.spans, peaks, private_peaks, strict=True)
     )
@@ -81,15 +83,24 @@ def _per_phase(account: Account, rows: npt.NDArray[np.bool_], column: npt.NDArra
     return np.rint(sums).astype(np.int64)
 
 
-def rss(trace: Trace, span: Span) -> Rss | None:
-    """Null where the edges were not sampled. A sample's high water is that since the sample before it."""
-    samples = [sample for sample in trace.rss if sample.scope == span.scope.id]
-    begin = next((sample for sample in samples if sample.label is RssLabel.PHASE_BEGIN), None)
-    end = next((sample for sample in samples if sample.label is RssLabel.PHASE_END), None)
-    if begin is None or end is None:
-        return None
-    within = [sample for sample in trace.rss if begin.stamp < sample.stamp <= end.stamp]
-    high = max((sample.high_water_bytes for sample in within), default=0)
-    known = high > 0 and trace.note("issue.high_water_unavailable") is None
-    peak = max(high, begin.rss_bytes, end.rss_bytes) if known else None
-    return Rss(begin.rss_bytes, end.rss_bytes, peak)
+class _RssSamples:
+    """The samples of a trace, found by phase and by stamp: of a long run there are two for each inference."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._samples = trace.rss
+        self._stamps = [sample.stamp for sample in trace.rss]
+        self._edges: dict[tuple[int, RssLabel], RssSample] = {}
+        for sample in trace.rss:
+            self._edges.setdefault((sample.scope, sample.label), sample)
+        self._known = trace.note("issue.high_water_unavailable") is None
+
+    def of(self, span: Span) -> Rss | None:
+        """Null where the edges were not sampled. A sample's high water is that since the sample before it."""
+        edges = (self._edges.get((span.scope.id, label)) for label in (RssLabel.PHASE_BEGIN, RssLabel.PHASE_END))
+        begin, end = edges
+        if begin is None or end is None:
+            return None
+        within = self._samples[bisect_right(self._stamps, begin.stamp) : bisect_right(self._stamps, end.stamp)]
+        high = max((sample.high_water_bytes for sample in within), default=0)
+        peak = max(high, begin.rss_bytes, end.rss_bytes) if self._known and high > 0 else None
+        return Rss(begin.rss_bytes, end.rss_bytes, peak)

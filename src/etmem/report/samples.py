@@ -124,11 +124,7 @@ def _line(context: Context, names: ScopeNames, group: Group) -> _Line:
 
 def times(account: Account, stamps: U64) -> tuple[int, ...]:
     """Nanoseconds since the trace's start."""
-    clock = account.ledger.clock
-    if not len(clock.stamps):
-        return (0,) * len(stamps)
-    found = np.interp(stamps.astype(np.float64), clock.stamps.astype(np.float64), clock.times.astype(np.float64))
-    return tuple(np.rint(found).astype(np.int64).tolist())
+    return account.ledger.clock.several_ns(stamps)
 
 
 def moments(context: Context, most: int = MOST) -> U64:

@@ -25,14 +25,9 @@ def select(blocks: Blocks, brief: Folded, rows: npt.NDArray[np.intp]) -> tuple[B
     return chosen, replace(brief, row=place[brief.row])
 
 
-def without_single_ones(blocks: Blocks, brief: Folded) -> tuple[Blocks, Folded]:
-    """Where most share their row with none, folding has saved nothing: those rows are their own."""
-    single = blocks.folded == 1
-    if 2 * np.count_nonzero(single) < len(brief) or not len(brief):
-        return blocks, brief
-    shared = ~single[brief.row]
-    left = Folded(brief.begin[shared], brief.life[shared], brief.row[shared])
-    return replace(blocks, folded=np.where(single, np.uint32(0), blocks.folded)), left
+def saved(blocks: Blocks, brief: Folded) -> int:
+    """How many rows there are fewer than blocks."""
+    return len(brief) - int(np.count_nonzero(blocks.folded))
 
 
 def unfold(blocks: Blocks, brief: Folded, stamps: U64) -> tuple[Blocks, Folded]:
@@ -40,7 +35,20 @@ def unfold(blocks: Blocks, brief: Folded, stamps: U64) -> tuple[Blocks, Folded]:
 
     But of the first of a row, their addresses are not known any more: 0. What is left of a row keeps what it had.
     """
-    alone = live_at(brief, stamps)
+    return _unfold(blocks, brief, live_at(brief, stamps))
+
+
+def unfold_all(blocks: Blocks, brief: Folded) -> Blocks:
+    """Gives every folded block a row of its own."""
+    single = blocks.folded == 1
+    shared = ~single[brief.row]
+    left = Folded(brief.begin[shared], brief.life[shared], brief.row[shared])
+    own = replace(blocks, folded=np.where(single, np.uint32(0), blocks.folded))
+    return _unfold(own, left, np.arange(len(left)))[0]
+
+
+def _unfold(blocks: Blocks, brief: Folded, alone: I64) -> tuple[Blocks, Folded]:
+    """``alone`` are the places of those that get rows."""
     if not len(alone):
         return blocks, brief
     of_row = brief.row[alone]
