@@ -49,7 +49,7 @@ def many_alike() -> World:
 
 
 def test_where_folding_saves_little_nothing_is_folded() -> None:
-    found = account(many_alike().trace(), replace(OPTIONS, fold_from=0), {}, {})
+    found = account(many_alike().trace(), replace(OPTIONS, fold_from=1), {}, {})
     assert not len(found.ledger.brief)
     assert sorted(found.blocks.bytes.tolist()) == [8, 16, 16, 100, 200, 300, 400, 500]
     assert not found.blocks.folded.any()
@@ -64,7 +64,7 @@ def test_where_it_saves_much_every_block_can_still_be_had() -> None:
         for at in range(50):
             world.alloc(0x1000 * (at + 1), 16)
             world.free(0x1000 * (at + 1))
-    found = account(world.trace(), replace(OPTIONS, fold_from=0), {}, {})
+    found = account(world.trace(), replace(OPTIONS, fold_from=1), {}, {})
     assert len(found.blocks) < 5
     assert int(found.blocks.count.sum()) == 50
     assert every_block(found).blocks.address.tolist() == [0x1000 * (at + 1) for at in range(50)]

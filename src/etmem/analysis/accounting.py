@@ -48,7 +48,7 @@ def account(
         return book.account(book.match(None), _NONE)
     folding = Folding(edges(book.trace, book.since), book.since)
     matched = book.match(folding)
-    if saved(matched.blocks, matched.brief) < len(matched.blocks) * _LEAST_SAVED:
+    if options.fold_from and saved(matched.blocks, matched.brief) < len(matched.blocks) * _LEAST_SAVED:
         blocks = unfold_all(matched.blocks, matched.brief)
         return book.account(replace(matched, blocks=blocks, brief=NOT_FOLDED), folding.edges)
     found = book.account(matched, folding.edges)

@@ -19,4 +19,5 @@ class SummaryOptions:
     issues: tuple[Issue, ...] = ()
     """What the capture found; analysis puts its own behind."""
     fold_from: int | None = FOLD_FROM
-    """So many events make a trace long: its short-lived blocks share rows. None: every block has its own."""
+    """So many events make a trace long: its short-lived blocks share rows, where that saves enough of them.
+    0: always, whatever it saves. None: every block has its own."""
