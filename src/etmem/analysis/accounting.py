@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,7 +29,7 @@ from etmem.analysis.timeline import Window
 from etmem.trace.blocks import Matched, match
 from etmem.trace.folding import saved, select, unfold, unfold_all
 from etmem.trace.passes import Folding
-from etmem.trace.tables import NEVER, NOT_FOLDED, U64, BlockKind, Blocks, EventKind, Events, Scope, Trace
+from etmem.trace.tables import NEVER, NOT_FOLDED, U64, BlockKind, Blocks, EventKind, Events, Scope, Trace, last_of
 
 if TYPE_CHECKING:
     from etmem.program import Program
@@ -92,8 +92,8 @@ class _Book:
     symbolizer: Symbolizer
     table: ScopeTable
     threads: Threads
-    phases: tuple[Scope, ...] = field(default=())
-    since: int = 0
+    phases: tuple[Scope, ...]
+    since: int
     """What ended by this stamp is nobody's concern: in Python most of all blocks."""
 
     def match(self, folding: Folding | None) -> Matched:
@@ -112,7 +112,7 @@ class _Book:
         window = Window(spans[0].begin, max(span.end for span in spans)) if spans else Window(0, last_stamp)
         extents, device = heaps.split(heaps.extents(trace, events, self.threads), trace)
         # Heaps may go on when the process allocates nothing more.
-        last_stamp = max([last_stamp, *(_last(column) for e in (extents, device) for column in (e.begin, e.end))])
+        last_stamp = max([last_stamp, *(last_of(column) for e in (extents, device) for column in (e.begin, e.end))])
         blocks, brief = reported.with_reported(trace, matched.blocks, matched.brief, extents)
         who = self.threads.attribute(blocks.scope, blocks.thread, blocks.begin)
         segments = segments_.resolve(trace, blocks, self.table)
@@ -167,10 +167,6 @@ def _last_told(trace: Trace) -> int:
         for row in rows
     ]
     return max(last, default=0)
-
-
-def _last(stamps: U64) -> int:
-    return int(stamps[stamps != NEVER].max(initial=0))
 
 
 def _fresh(events: Events, blocks: Blocks, counts: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:

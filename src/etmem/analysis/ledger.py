@@ -17,7 +17,7 @@ from etmem.analysis.owners import I32
 from etmem.analysis.timeline import Timeline, Window, sums_at, timeline_of
 from etmem.model.summary import CategoryBytes, Moment, OwnerBytes
 from etmem.model.words import EXECUTORCH, HOST, PROFILER
-from etmem.trace.folding import part_of, pieces
+from etmem.trace.folding import pieces
 from etmem.trace.passes import LiveRows
 from etmem.trace.tables import U64, BlockKind, Blocks, Folded
 
@@ -89,10 +89,13 @@ class Ledger:
         return self._timeline(self.both, wanted, window or self.window)
 
     def _timeline(self, weights: I64, wanted: npt.NDArray[np.bool_], window: Window) -> Timeline:
-        blocks, folded = self.blocks, len(self.brief) > 0
-        each = weights // blocks.count if folded else weights
-        rows = LiveRows(blocks.begin, blocks.end, each, wanted, blocks.folded, self.brief)
-        return timeline_of(rows, window, bins(self.edges, window.since, window.until) if folded else None)
+        blocks = self.blocks
+        rows = LiveRows(blocks.begin, blocks.end, self._each(weights), wanted, blocks.folded, self.brief)
+        return timeline_of(rows, window, bins(self.edges, window.since, window.until) if len(self.brief) else None)
+
+    def _each(self, weights: I64) -> I64:
+        """What one of the blocks has that a row stands for."""
+        return weights // self.blocks.count if len(self.brief) else weights
 
     def sums_at(self, stamps: U64, group: I32, groups: int) -> I64:
         """Private and file bytes per group of rows at any stamps, which are sorted; shape (groups, len(stamps)).
@@ -102,13 +105,11 @@ class Ledger:
         blocks = self.blocks
         own = np.flatnonzero((group >= 0) & (blocks.folded == 0))
         found = sums_at(stamps, blocks.begin[own], blocks.end[own], group[own], groups, self.both[own])
-        if len(self.brief):
-            each = self.both // blocks.count
-            for at in pieces(self.brief):
-                part = part_of(self.brief, at)
-                chosen = np.flatnonzero(group[part.row] >= 0)
-                begin, row = part.begin[chosen], part.row[chosen]
-                found += sums_at(stamps, begin, begin + part.life[chosen], group[row], groups, each[row])
+        each = self._each(self.both)
+        for part in pieces(self.brief):
+            chosen = np.flatnonzero(group[part.row] >= 0)
+            begin, row = part.begin[chosen], part.row[chosen]
+            found += sums_at(stamps, begin, begin + part.life[chosen], group[row], groups, each[row])
         return found
 
     @cached_property

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from etmem.analysis.heaps import Extents
 from etmem.analysis.lookup import containing
 from etmem.model.words import EXECUTORCH, Category
-from etmem.trace.folding import select
+from etmem.trace.folding import with_rows
 from etmem.trace.tables import MAPPED, NEVER, BlockKind, Blocks, Claim, Folded, ScopeKind, Trace
 
 
@@ -85,10 +85,8 @@ def _unloaded(trace: Trace, claim: Claim) -> int:
 def _with(
     blocks: Blocks, brief: Folded, more: Mapping[str, npt.NDArray[Any] | int], count: int
 ) -> tuple[Blocks, Folded]:
-    columns = {}
+    added = {}
     for field in fields(Blocks):
-        old = getattr(blocks, field.name)
-        added = np.broadcast_to(np.asarray(more[field.name], old.dtype), count)
-        columns[field.name] = np.concatenate([old, added])
-    together = Blocks(**columns)
-    return select(together, brief, np.argsort(together.begin, kind="stable"))
+        kind = getattr(blocks, field.name).dtype
+        added[field.name] = np.broadcast_to(np.asarray(more[field.name], kind), count)
+    return with_rows(blocks, brief, added, np.arange(len(blocks)))

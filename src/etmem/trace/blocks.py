@@ -15,7 +15,7 @@ from etmem.trace.events import COLUMNS
 from etmem.trace.mappings import Row, follow, is_mapping
 from etmem.trace.native import passes
 from etmem.trace.passes import Column, Folding, HeapBlocks, Passes
-from etmem.trace.tables import MAPPED, NEVER, U64, BlockKind, Blocks, EventKind, Events, Folded, Trace
+from etmem.trace.tables import MAPPED, BlockKind, Blocks, EventKind, Events, Folded, Trace, last_of
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def match(trace: Trace, folding: Folding | None = None, use: Passes | None = Non
     rows, unmatched = follow(followed, trace.file_maps, trace.header.page_bytes) if len(followed) else ([], 0)
     stats = BlockStats(heap.unmatched_frees, heap.replaced_allocations, unmatched)
     table, brief = _together(heap, rows, followed)
-    last = max(_last(table.begin), _last(table.end), heap.last_gone)
+    last = max(last_of(table.begin), last_of(table.end), heap.last_gone)
     return Matched(table, brief, _rows(events, events.kind != EventKind.UNDO), stats, last)
 
 
@@ -72,10 +72,6 @@ def blocks(trace: Trace, use: Passes | None = None) -> tuple[Blocks, BlockStats]
 
 def _rows(events: Events, chosen: npt.NDArray[np.bool_]) -> Events:
     return Events(*(getattr(events, name)[chosen] for name in COLUMNS))
-
-
-def _last(stamps: U64) -> int:
-    return int(stamps[stamps != NEVER].max(initial=0))
 
 
 _FEW = 500

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,17 @@ def select(blocks: Blocks, brief: Folded, rows: npt.NDArray[np.intp]) -> tuple[B
     place = np.zeros(len(blocks), np.uint32)
     place[rows] = np.arange(len(rows), dtype=np.uint32)
     return chosen, replace(brief, row=place[brief.row])
+
+
+def with_rows(
+    blocks: Blocks, brief: Folded, added: Mapping[str, npt.NDArray[Any]], kept: npt.NDArray[np.intp]
+) -> tuple[Blocks, Folded]:
+    """The rows that are kept and those that are added, by begin."""
+    together = Blocks(
+        **{column.name: np.concatenate([getattr(blocks, column.name), added[column.name]]) for column in fields(Blocks)}
+    )
+    order = np.concatenate([kept, np.arange(len(blocks), len(together))])
+    return select(together, brief, order[np.argsort(together.begin[order], kind="stable")])
 
 
 def saved(blocks: Blocks, brief: Folded) -> int:
@@ -61,15 +73,7 @@ def _unfold(blocks: Blocks, brief: Folded, alone: I64) -> tuple[Blocks, Folded]:
     is_first = added["begin"] == blocks.begin[of_row]
     added["address"] = np.where(is_first, blocks.address[of_row], np.uint64(0))
     kept = np.flatnonzero((blocks.folded == 0) | (left > 0))
-    together = Blocks(
-        **{
-            column.name: np.concatenate([getattr(replace(blocks, folded=left), column.name), added[column.name]])
-            for column in fields(Blocks)
-        }
-    )
-    order = np.concatenate([kept, np.arange(len(blocks), len(together))])
-    order = order[np.argsort(together.begin[order], kind="stable")]
-    return select(together, Folded(brief.begin, life, brief.row), order)
+    return with_rows(replace(blocks, folded=left), Folded(brief.begin, life, brief.row), added, kept)
 
 
 def live_at(brief: Folded, stamps: U64) -> I64:
@@ -79,8 +83,11 @@ def live_at(brief: Folded, stamps: U64) -> I64:
     first = np.searchsorted(brief.begin, np.maximum(stamps, np.uint64(LONGEST)) - np.uint64(LONGEST), "left")
     after = np.searchsorted(brief.begin, stamps, "right")
     if int((after - first).sum()) > 2 * len(brief):  # many stamps: each block is looked at once
-        parts = [at + np.flatnonzero(seen(brief, at, stamps)) for at in pieces(brief)]
-        return np.concatenate(parts)
+        seen = (
+            np.searchsorted(stamps, part.begin) < np.searchsorted(stamps, part.begin + part.life)
+            for part in pieces(brief)
+        )
+        return np.flatnonzero(np.concatenate(list(seen)))
     found = [
         low + np.flatnonzero(brief.begin[low:high] + brief.life[low:high] > stamp)
         for stamp, low, high in zip(stamps, first.tolist(), after.tolist(), strict=True)
@@ -88,19 +95,8 @@ def live_at(brief: Folded, stamps: U64) -> I64:
     return np.unique(np.concatenate(found))
 
 
-def pieces(brief: Folded) -> Iterator[int]:
-    """Where each piece of them begins: columns over all would take several times their memory."""
-    return iter(range(0, len(brief), _PIECE))
-
-
-def seen(brief: Folded, at: int, stamps: U64) -> npt.NDArray[np.bool_]:
-    """Of one piece, those that are live at any of the stamps."""
-    part = slice(at, at + _PIECE)
-    begin = brief.begin[part]
-    return np.searchsorted(stamps, begin) < np.searchsorted(stamps, begin + brief.life[part])
-
-
-def part_of(brief: Folded, at: int) -> Folded:
-    """One piece."""
-    part = slice(at, at + _PIECE)
-    return Folded(brief.begin[part], brief.life[part], brief.row[part])
+def pieces(brief: Folded) -> Iterator[Folded]:
+    """The same in pieces: columns made over all of them would take several times their memory."""
+    for at in range(0, len(brief), _PIECE):
+        part = slice(at, at + _PIECE)
+        yield Folded(brief.begin[part], brief.life[part], brief.row[part])

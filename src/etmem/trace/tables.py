@@ -24,6 +24,11 @@ U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
 
 
+def last_of(stamps: U64) -> int:
+    """The last of some stamps, those that never come left out; 0 for none."""
+    return int(stamps[stamps != NEVER].max(initial=0))
+
+
 class EventKind(IntEnum):
     ALLOC = 1
     FREE = 2
